@@ -5,8 +5,8 @@
 #include <ruby.h>
 
 /*
- * Initializes an rb_data_type_t, which describes the C record inside a Ruby object. The last arguments initialize its
- * functions, such as `.dfree = f`.
+ * Initializes an rb_data_type_t, which describes the C record inside a Ruby object. The last arguments initialize the
+ * functions of the rb_data_type_t, such as `.dfree = f`.
  */
 #define HEDDLE_TYPE(name, more_flags, ...)                                                                             \
     {                                                                                                                  \
@@ -59,8 +59,8 @@ static inline VALUE heddle_define_class(VALUE under, const char *name, rb_alloc_
     }
 #define HEDDLE_REGISTER_METHOD(function, name, expression) rb_define_method(class, name, function, 0);
 /*
- * The same for methods with one argument. The rows are X(function, name, argument, expression of `self` and the
- * argument).
+ * The two macros below do the same for methods with one argument. The rows are X(function, name, argument, expression
+ * of `self` and the argument).
  */
 #define HEDDLE_DEFINE_METHOD_1(function, name, argument, expression)                                                   \
     static VALUE function(VALUE self, VALUE argument)                                                                  \

@@ -52,7 +52,7 @@ end
 
 # Writes a Makefile that runs the shell command `compile`. The command either compiles the library, by mkmf's
 # Makefile.heddle, or writes the reason for the failure to not_built.txt. If not_built.txt exists, it is installed
-# instead of the library. heddle_give_up passes a command that does nothing, because it has already written that file.
+# instead of the library. heddle_give_up has already written not_built.txt, so it passes a command that does nothing.
 def heddle_write_makefile(compile)
   File.write("Makefile", <<~MAKE)
     sitearchdir = #{RbConfig::CONFIG["sitearchdir"]}

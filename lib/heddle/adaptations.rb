@@ -138,7 +138,7 @@ module Heddle
           next unless row.state(fibers: configuration.mode == :fiber) == :made
 
           Events.report(:gem_not_adapted, reason: "#{row} is not adapted, because a request has loaded it. Load the " \
-                                                  "gem with the application. The change would be: #{row.changes}")
+                                                  "gem with the application, to have it adapted: #{row.changes}")
         end
       rescue StandardError, LoadError => e
         Events.report(:gem_not_adapted, reason: "adapting the gems that requests have loaded failed: #{e.message}")

@@ -10,8 +10,9 @@ module Heddle
       # @param controller [String] a controller of cgroups, such as "memory"
       # @param file [String] the controller's file in version 2
       # @param old_files [Array<String>] the controller's files in version 1
-      # @return [Array<String>] for this process's group and each group that contains it, the contents of the group's
-      #   files, joined by a space, or "" if it has none; empty if the system has no control groups
+      # @return [Array<String>] one String for this process's group, and one for each group that contains it: the
+      #   contents of the group's files, joined by a space, or "" if the group has none of these files. Empty if the
+      #   system has no control groups
       def read(root, controller, file, *old_files)
         File.foreach(File.join(root, "proc/self/cgroup")).flat_map do |line|
           _, controllers, path = line.chomp.split(":", 3)

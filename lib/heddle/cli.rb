@@ -19,7 +19,7 @@ module Heddle
 
     # A command: the name of the class that runs it (nil: {CLI} itself runs it), and its line in the help. {CLI.run}
     # creates an instance with the arguments after the command's name, and the stream to write to, and calls `run`. The
-    # class method `help` returns the help, except for `serve`, whose help {Help} has.
+    # class method `help` returns the help, except for `serve`, whose help {Help} returns.
     Entry = Data.define(:class_name, :text)
 
     COMMANDS = {

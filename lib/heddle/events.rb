@@ -28,7 +28,7 @@ module Heddle
         # not Kernel#warn, which -W0 silences
         $stderr.write("heddle: #{PrintableText.lines(TABLE.fetch(name).text(fields))}\n")
       rescue SystemCallError, IOError
-        nil # it is closed, or its reader has ended
+        nil # $stderr is closed, or the program that reads it has ended
       end
 
       # While the block runs, the events of this Ractor are written to the given log.

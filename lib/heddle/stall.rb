@@ -62,7 +62,8 @@ module Heddle
     # @return [Hash{Symbol => Object}] the fields of the event
     def fields
       { duration: seconds, cause:, description: what, request:, place:, library:,
-        unreported: (unreported if unreported > 0), endpoint: request ? endpoint : ("these" if unreported > 0) }
+        unreported: (unreported if unreported > 0),
+        endpoint: request ? endpoint : ("code outside of requests" if unreported > 0) }
     end
 
     # @return [String] a line for a log

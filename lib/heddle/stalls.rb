@@ -20,8 +20,8 @@ module Heddle
     OTHERS = "(others)"
     # Maximum number of endpoints and places for which the time of the last line is stored.
     PLACES = 500
-    # Matches frames of interactive consoles and debuggers. Their stalls are not logged, because the line would appear
-    # in the prompt.
+    # Matches frames of interactive consoles and debuggers. Stalls with such a frame are not logged, because the log
+    # line would appear in the middle of the prompt.
     DEBUGGERS = %r{/(?:irb|reline)(?:-\d[^/]*/lib/\w+)?[./]|/gems/(?:debug|pry|byebug)-\d}
 
     # A number of stalls, their total seconds, and the longest one.

@@ -479,7 +479,7 @@ class AdmissionTest < Minitest::Test
 
     refute_match(/answered with 503: the server is busy/, output.string)
     assert_match(/busy: 2 requests wait, because at most 1 request runs at once \(max_requests\)/, told[0])
-    assert_match(/busy: \d+ requests? got 503\. Since the start, \d+ got it .* was full \(queue_limit\), and 0 because/,
+    assert_match(/busy: \d+ requests? got 503\. Since the start, \d+ got 503 .* full \(queue_limit\), and 0 because/,
                  told[1])
   end
 end

@@ -16,8 +16,8 @@ typedef struct channel_wait channel_wait;
 typedef struct entry entry;
 
 /*
- * The entry of a waiting fiber in the list of a channel. A fiber that waits for several channels has an entry in the
- * list of each.
+ * The entry of a waiting fiber in one of a channel's two lists, `takers` and `pushers`. A fiber that waits for items of
+ * several channels has an entry in the `takers` of each.
  */
 struct entry {
     channel_wait *wait;
@@ -52,7 +52,7 @@ struct channel {
     entry_list pushers; /* fibers that wait for room; empty while there is room */
     bool closed;
     unsigned fork_generation;
-    heddle_loop *loop; /* the loop of the fiber that last began to wait, or NULL; its scheduler is marked */
+    heddle_loop *loop; /* the loop of the fiber that last began to wait, or NULL; channel_mark marks its scheduler */
 };
 
 /* -- the object -------------------------------------------------------------------------------------------------- */
@@ -188,8 +188,8 @@ static VALUE accept_pusher(channel *self)
 }
 
 /*
- * Puts an item back at the front of the channel. Called if the fiber that received the item was interrupted before it
- * ran.
+ * Passes an item to the next waiting fiber, or puts it back at the front of the channel. Called if the fiber that
+ * received the item was interrupted before that fiber ran.
  */
 static void restore_item(channel *self, VALUE item)
 {

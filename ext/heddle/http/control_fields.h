@@ -16,7 +16,7 @@ typedef struct {
     heddle_transfer_encoding transfer_encoding;
     bool close, keep_alive, upgrade_named;  /* Connection contains `close`, `keep-alive`, `upgrade` */
     bool upgrade_offered;                   /* Upgrade contains a protocol */
-    bool continue_expected, more_expected;  /* Expect contains `100-continue`; another expectation */
+    bool continue_expected, more_expected;  /* Expect contains `100-continue`; Expect contains another expectation */
 } heddle_control_fields;
 
 /* Evaluates one field line. Lines with other names are ignored. */

@@ -122,7 +122,7 @@ static void reject_handshake(heddle_connection *connection, heddle_handshake_err
     protocols[HEDDLE_HTTP_1]->begin_rejecting(connection, 400, reasons[error]);
 }
 
-/* A plaintext request begins with the first letter of its method, a capital. A TLS record never does. */
+/* A request without TLS begins with its method, and so with a capital letter. A TLS record begins with another byte. */
 static bool is_plaintext(char first)
 {
     return first >= 'A' && first <= 'Z';
@@ -155,7 +155,8 @@ static void choose_protocol(heddle_connection *connection)
 
 /*
  * Loads a session that another process has handed off. Returns an Array of the protocol's number and the loaded
- * session. Returns nil if the session can't continue, or after an exception, whose tag is then in `state`.
+ * session. Returns nil if the session can't continue. Also returns nil if an exception was raised; then `*state` is the
+ * state that rb_protect has set.
  */
 static VALUE load_session(heddle_service *service, VALUE description, int *state)
 {

@@ -58,7 +58,8 @@ struct heddle_engine {
     uint64_t requests, rejected, spooled; /* numbers of requests, see engine_ruby.c */
     /* complete responses of the application, and rejections that replaced them, by the class of their status */
     uint64_t answers[HEDDLE_STATUS_CLASSES];
-    uint64_t rejections[HEDDLE_REJECTION_STATUSES]; /* by their status */
+    /* rejections of requests that have not reached the application; the index is the status - 400 */
+    uint64_t rejections[HEDDLE_REJECTION_STATUSES];
     heddle_otel_durations durations;
     heddle_latency latency; /* times from the complete head to the response */
     heddle_slowest slowest; /* the slowest responses */

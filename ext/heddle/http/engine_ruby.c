@@ -127,8 +127,8 @@ static VALUE engine_set_up(VALUE self, VALUE configuration, VALUE on_rejection, 
  * call-seq: drain(close_code = 1001, seconds = 0) -> nil
  *
  * From now on every response announces that its connection will be closed. WebSockets are closed with +close_code+
- * within +seconds+: a hundred a second, or more if the time is short. The running callback of a WebSocket and its
- * on_shutdown may finish first, but not later than +seconds+ from now.
+ * within +seconds+, at a rate of a hundred a second, or faster if that would take longer than +seconds+. The running
+ * callback of a WebSocket and its on_shutdown may finish first, but not later than +seconds+ from now.
  */
 static VALUE engine_drain(int argc, VALUE *argv, VALUE self)
 {

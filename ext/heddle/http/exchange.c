@@ -81,7 +81,7 @@ bool heddle_exchange_reserve_memory(heddle_exchange *exchange, size_t bytes)
 void heddle_exchange_leave_session(heddle_exchange *exchange)
 {
     heddle_connection *connection = exchange->work.connection;
-    /* Counts waiting requests whose client has left. Those of a handed-off connection (fd < 0) don't count. */
+    /* Counts waiting requests whose client has left. A request of a handed-off connection (fd < 0) does not count. */
     if (exchange->work.list && connection->transport.fd >= 0)
         connection->sockets->clients_gone++;
     heddle_ready_list_remove(&exchange->work);

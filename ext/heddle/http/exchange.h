@@ -31,7 +31,7 @@ typedef struct heddle_exchange_handle heddle_exchange_handle;
 typedef struct {
     const char *version; /* the value of SERVER_PROTOCOL; NULL: HTTP/1.0 or HTTP/1.1, as in the head */
     bool takes_over;     /* the application may take over the connection (full hijack) */
-    bool waits;          /* `send` can wait until the client has received everything */
+    bool waits;          /* `send` can wait until the kernel has accepted the whole response */
     /*
      * The class of the exchange's Ruby object: a subclass of Heddle::HTTP::Exchange, with the protocol's own methods.
      */
@@ -111,7 +111,7 @@ struct heddle_exchange {
     void *carrier;                  /* the protocol's own record of the exchange */
     heddle_exchange_handle *handle; /* the C part of its Ruby object; NULL: none */
     uint8_t state;                  /* a heddle_exchange_state, changed only by heddle_exchange_enter */
-    heddle_exchange *next, *previous; /* in the list of exchanges with `body`, or of spare records */
+    heddle_exchange *next, *previous; /* in the engine's list of exchanges with a `body`, or of spare records */
     heddle_request_head head;
     char *bytes;     /* the bytes that the slices of the head refer to */
     VALUE body;      /* 0: no body in memory; marked and pinned by the engine */
@@ -121,7 +121,7 @@ struct heddle_exchange {
     heddle_body_spool *spool; /* the body, if it is in a file; or NULL */
     int64_t arrived; /* when its head was complete, CLOCK_MONOTONIC ns */
     int64_t queued;  /* when its body was complete, or its head, if the body is streamed; CLOCK_MONOTONIC ns */
-    int64_t began; /* when its first byte was received; 0: at the same time as the end of the head */
+    int64_t began; /* when its first byte was received; 0: at the time `arrived` */
     heddle_account *account; /* the time account, while a runner owns the exchange; or NULL */
     heddle_field own_fields[HEDDLE_EXCHANGE_FIELDS];
     char own_bytes[HEDDLE_EXCHANGE_BYTES];

@@ -111,7 +111,7 @@ static heddle_exchange *exchange_of(VALUE self)
     return heddle_exchange_of(heddle_exchange_handle_of(self));
 }
 
-/* Returns the operations of the exchange. Raises IOError if the exchange is complete. */
+/* Returns the operations of the exchange. Raises the same exceptions as heddle_exchange_open_connection. */
 static const heddle_exchange_operations *operations_of(heddle_exchange_handle *handle)
 {
     heddle_exchange_open_connection(handle);

@@ -5,8 +5,8 @@
  *
  *   from              to                when
  *   SPARE             WAITING           a session has received a complete head
- *   WAITING           RUNNING           a runner takes it
- *   WAITING           SPARE             it was rejected, or its connection or stream has ended
+ *   WAITING           RUNNING           a runner takes the exchange
+ *   WAITING           SPARE             the exchange was rejected, or its connection or stream has ended
  *   RUNNING           WITHOUT_SESSION   the response is complete, or the connection or stream has ended
  *   RUNNING           WAITING           the GC frees the Ruby object together with the whole loop; the session will
  *                                       free the record

@@ -34,7 +34,7 @@ typedef struct {
     heddle_trusts *trusts;
     const void *trusted;
     heddle_address client;
-    bool any, known; /* any: there was an address; known: it could be parsed */
+    bool any, known; /* any: the field has an address; known: the chosen address could be parsed */
 } search;
 
 /*

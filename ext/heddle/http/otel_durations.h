@@ -17,7 +17,7 @@ static const uint16_t heddle_duration_bounds[HEDDLE_DURATION_BOUNDS] = {5,   10,
                                                                         500, 750, 1000, 2500, 5000, 7500, 10000};
 
 typedef struct {
-    uint16_t status;                             /* 0: unused, or the last series (any status) */
+    uint16_t status;                             /* 0: unused; also 0 in the last series, which counts any status */
     uint8_t method;                              /* heddle_method */
     uint8_t version;                             /* the version of HTTP, times 10 */
     bool secure;                                 /* over TLS */

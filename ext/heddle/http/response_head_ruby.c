@@ -134,7 +134,7 @@ typedef struct {
     heddle_head_writer *head;
     heddle_buffer *out;
     kept_name *kept;
-    heddle_field_result failure; /* or WRITTEN */
+    heddle_field_result failure; /* HEDDLE_FIELD_WRITTEN while no field was invalid */
     VALUE name, value;           /* the field that is invalid */
     bool unprepared;             /* a value is not a String, and only application code can convert it */
     bool no_memory;

@@ -20,7 +20,7 @@ enum {
 typedef struct {
     int64_t at, taken; /* when the response was complete, and its duration, in ns */
     int status;
-    uint16_t size; /* of the text */
+    uint16_t size; /* bytes in `text` */
     char text[HEDDLE_SLOWEST_TEXT];
 } heddle_slow;
 

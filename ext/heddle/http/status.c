@@ -84,7 +84,7 @@ static const uint8_t places[HIGHEST - LOWEST + 1] = {
 
 static const struct {
     const char *line, *phrase;
-    size_t size; /* of the line */
+    size_t size; /* bytes of `line` */
 } lines[] = {
     [UNREGISTERED] = {"", "", 0},
 #define LINE(code, phrase)                                                                                             \

@@ -8,8 +8,8 @@ typedef struct {
 } code_range;
 
 /*
- * Beginnings of the file names of system libraries. Outside of system libraries, these libraries call only functions
- * (callbacks) that their callers have passed to them.
+ * Beginnings of the file names of system libraries. These libraries call functions of other system libraries, and
+ * callbacks that their callers have passed to them. They call no other functions.
  */
 static const char *const system_libraries[] = {
     "libc.",    "libc-2",    "ld-linux",  "ld-musl", "ld-2",     "libpthread", "libm.",    "libm-2",     "libdl",
@@ -172,7 +172,7 @@ bool heddle_code_map_refresh(void)
         return true;
     counts = now;
     clear_map();
-    if (heddle_objects_each(add_library, NULL) || !range_count) { /* without HEDDLE_ELF_OBJECTS, none is visited */
+    if (heddle_objects_each(add_library, NULL) || !range_count) { /* without HEDDLE_ELF_OBJECTS, no object is visited */
         clear_map();
         return false;
     }

@@ -13,7 +13,7 @@
 typedef enum {
     HEDDLE_CODE_RUBY = 1,            /* libruby, or the program that contains it */
     HEDDLE_CODE_HEDDLE = 2,          /* this extension */
-    HEDDLE_CODE_SYSTEM = 4, /* libc and others, which call only functions that their callers have passed to them */
+    HEDDLE_CODE_SYSTEM = 4, /* libc and others, which call functions of other kinds of libraries only as callbacks */
     HEDDLE_CODE_REENTRANT = 8,       /* an extension that is listed as re-entrant */
     HEDDLE_CODE_FOREIGN = 16,        /* any other library, and the program itself */
     /* an extension that is listed as not re-entrant: no other fiber may run during its callbacks */

@@ -69,9 +69,8 @@ struct heddle_object {
 #endif
 
 /*
- * Calls `visit` for every loaded program and library, except the vDSO, until a call returns true. Returns false if none
- * has returned true.
- * The object is valid only during the call. `visit` must not load or unload anything.
+ * Calls `visit` for every loaded program and library, except the vDSO, until a call returns true. Returns false if no
+ * call has returned true. The object is valid only during the call. `visit` must not load or unload anything.
  */
 bool heddle_objects_each(bool (*visit)(heddle_object *object, void *data), void *data);
 

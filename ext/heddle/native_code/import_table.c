@@ -73,8 +73,8 @@ static int replace_imports(const heddle_object *object, const ElfW(Rela) *reloca
         }
         /*
          * With lazy binding, the entry for a call points to a stub, which calls the dynamic linker, until the first
-         * call. Any other entry contains the function's address. If it contains another address, the program has
-         * changed the entry, and it stays as it is.
+         * call. Any other entry should contain the function's address. An entry with another address was changed by
+         * the program, so this function does not change it.
          */
         if (type != HEDDLE_RELOCATION_CALL && import->original && now != (uintptr_t)import->original)
             continue;

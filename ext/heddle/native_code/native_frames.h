@@ -5,9 +5,9 @@
  * a function may keep state for each thread, such as libxml2's error handler or ffi's list of calls. All fibers of a
  * loop share the thread, so after a switch another fiber would see that state.
  *
- * First, the words of the fiber's stack are compared with the executable ranges of the libraries. Usually no word is in
- * such a range, which proves that no function of these libraries is on the stack. Otherwise the frames are walked,
- * because a word may be left over from a call that has returned.
+ * First, the words of the fiber's stack are compared with the executable ranges of the extensions' libraries. Usually
+ * no word is in such a range, which proves that no function of these libraries is on the stack. Otherwise the frames
+ * are walked, because a word may be left over from a call that has returned.
  */
 
 #include "native_code/code_map.h"
@@ -25,7 +25,7 @@ typedef struct {
 
 /*
  * Looks for functions of libraries of these kinds (a mask) on the stack between the caller's frame and `base`, the
- * highest address of the calling fiber's stack. Sets `found` to the innermost one. heddle_code_map_refresh must have
- * returned true since the last library of these kinds was loaded. Called with the GVL, in the main Ractor.
+ * highest address of the calling fiber's stack. Sets `found` to the innermost such frame. heddle_code_map_refresh must
+ * have returned true since the last library of these kinds was loaded. Called with the GVL, in the main Ractor.
  */
 heddle_frames_verdict heddle_native_frames_inspect(unsigned kinds, uintptr_t base, heddle_native_frame *found);

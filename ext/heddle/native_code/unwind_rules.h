@@ -22,8 +22,8 @@ enum {
 
 typedef enum {
     HEDDLE_RULE_SAME,
-    HEDDLE_RULE_OFFSET, /* saved at the canonical frame address plus `offset` */
-    HEDDLE_RULE_VALUE,  /* the value is the canonical frame address plus `offset` */
+    HEDDLE_RULE_OFFSET, /* the register is saved at the canonical frame address plus `offset` */
+    HEDDLE_RULE_VALUE,  /* the register's value is the canonical frame address plus `offset` */
     HEDDLE_RULE_LOST,
 } heddle_rule_kind;
 
@@ -48,7 +48,7 @@ typedef struct {
     bool has_augmentation;
 } heddle_function_entry;
 
-/* Finds the entry of the function at address `pc`. Returns false if the library's table has none. */
+/* Finds the entry of the function at address `pc`. Returns false if the library's table has no such entry. */
 bool heddle_unwind_find_entry(const heddle_library *library, uintptr_t pc, heddle_function_entry *to);
 /*
  * Computes the rules at address `pc` of this function. Returns false if the entry has an instruction that is invalid,

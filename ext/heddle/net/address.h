@@ -15,8 +15,8 @@ typedef struct {
 /* Converts a socket's address. */
 heddle_address heddle_address_of(const struct sockaddr *address);
 /*
- * Returns the local address of a socket, or the address of its peer. If there is none, the family is 0 and errno is
- * set.
+ * The first function returns the local address of a socket, the second one the address of its peer. If the socket has
+ * no such address, the family of the result is 0, and errno is set.
  */
 heddle_address heddle_address_of_socket(int fd);
 heddle_address heddle_address_of_peer(int fd);

@@ -5,8 +5,8 @@
 #include "net/work_sharing.h"
 
 /*
- * Has this address begun as many items as it may? If the limit is above 1, a quarter of it, rounded up, is reserved for
- * other addresses.
+ * Does this address have as many begun items as it may have? If the limit is above 1, a quarter of the limit, rounded
+ * up, is reserved for other addresses.
  */
 static bool has_its_share(const heddle_sockets *sockets, const heddle_address_share *share)
 {
@@ -29,8 +29,8 @@ bool heddle_admission_reject_full(heddle_sockets *sockets, heddle_work *work, si
     size_t limit = sockets->admission.queue_limit;
     const heddle_address_share *share = heddle_address_share_of(work->connection);
     /*
-     * An address may use at most as many places of the queue as are free. So the first address gets half of the queue,
-     * the next one a quarter, and so on.
+     * A request is rejected if its address has at least as many waiting requests as places are free in the queue. So
+     * the first address gets half of the queue, the next one a quarter, and so on.
      */
     if (waiting < limit && !(share && share->waiting >= limit - waiting))
         return false;

@@ -13,7 +13,7 @@ typedef struct {
     VALUE object; /* the Ruby object that owns the scoreboard; 0: none */
     const heddle_scoreboard *scoreboard;
     heddle_scoreboard_slot *slot; /* NULL: this process is not one of several workers */
-    /* what this loop contributes to the slot's in_flight, accepting and open; all loops of the process share them */
+    /* this loop's part of the slot's in_flight, accepting and open, which are sums over all loops of the process */
     uint32_t load;
     bool accepting, open;
     heddle_waiter notification;

@@ -27,8 +27,8 @@ void heddle_due_set(heddle_sockets *sockets, heddle_due *due, int64_t at)
     int64_t deadline = heddle_add_duration(at - at % HEDDLE_DUE_INTERVAL, HEDDLE_DUE_INTERVAL);
     due->at = at;
     /*
-     * The timer may keep an earlier deadline: when it expires, it is set to the new one. Each request makes its
-     * connection's deadline later; in this way the heap need not change each time.
+     * The timer may keep an earlier deadline. When that deadline passes, the timer is set to the new one. Each request
+     * makes its connection's deadline later, so otherwise the heap would change for each request.
      */
     if (at < 0 || (due->timer.slot && due->timer.deadline <= deadline))
         return;

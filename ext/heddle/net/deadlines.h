@@ -21,7 +21,7 @@ struct heddle_due {
     void (*passed)(heddle_due *due);
 };
 
-/* Sets a new time limit, which replaces the earlier one. `at` < 0 means none. */
+/* Sets a new time limit, which replaces the earlier one. `at` < 0 means no limit. */
 void heddle_due_set(heddle_sockets *sockets, heddle_due *due, int64_t at);
 /* Removes the time limit, if one is set. Must be called before the record is freed. */
 void heddle_due_remove(heddle_sockets *sockets, heddle_due *due);

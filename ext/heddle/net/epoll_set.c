@@ -18,7 +18,7 @@
 
 enum {
     EVENTS_PER_WAIT = 256,
-    OTHER_EVENTS_PER_TICK = 1024, /* after so many events other than hang-ups, the rest waits for the next tick */
+    OTHER_EVENTS_PER_TICK = 1024, /* after this many events other than hang-ups, the rest waits for the next tick */
     EVENTS_PER_TICK = 8192,       /* the maximum number of events in all; most hang-ups are only queued (io_turns.h) */
 };
 

@@ -29,7 +29,7 @@
 
 enum {
     HEDDLE_HANDOFF_VERSION = 5, /* the version of the messages in handoff_messages.c */
-    HEDDLE_HANDOFF_BATCH = 64, /* at most so many connections are sent, and events received, while the lock is held */
+    HEDDLE_HANDOFF_BATCH = 64, /* at most this many connections are sent, and events received, while the lock is held */
 };
 
 typedef struct {

@@ -191,7 +191,7 @@ static int receive_message(int socket, handoff_message *fields, char *bytes, siz
     return fd;
 }
 
-/* How long a worker does not take back a connection that it has shared, so that others can take it, in ns. */
+/* In ns. For this long a worker does not receive a connection that it has shared, so that other workers get it. */
 #define SHARING_BACKOFF INT64_C(20000000)
 
 /*

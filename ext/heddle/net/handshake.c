@@ -248,7 +248,7 @@ void heddle_handshake_run_queued(heddle_sockets *sockets)
         heddle_link_remove(link);
         heddle_link *first = heddle_link_first(&share->handshakes);
         if (!first)
-            continue; /* its connections were closed */
+            continue; /* the connections of this address were closed */
         heddle_link_remove(first);
         if (heddle_link_first(&share->handshakes))
             heddle_link_push_last(due, link);

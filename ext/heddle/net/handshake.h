@@ -27,7 +27,7 @@ typedef struct heddle_listener heddle_listener;
 typedef struct {
     /* addresses (heddle_address_share) with TLS handshakes that can continue, in the order of their turns */
     heddle_link due;
-    int64_t timeout; /* the time limit of the whole stage, ns; < 0: none */
+    int64_t timeout; /* the time limit of the whole stage, ns; < 0: no limit */
 } heddle_handshakes;
 
 /*

@@ -5,8 +5,8 @@
 #include "net/sockets.h"
 
 /*
- * How much of each tick a queue may use: in ns, or, for hang-ups, their number. Each hang-up may lead to more work,
- * such as on_close of a WebSocket.
+ * How much of each tick a queue may use: the time in ns, or, for hang-ups, the number of hang-ups. Each hang-up may
+ * lead to more work, such as on_close of a WebSocket.
  */
 static const int64_t most[] = {[HEDDLE_TURN_READS] = 2000000, [HEDDLE_TURN_SENDS] = 2000000, [HEDDLE_TURN_ENDS] = 64};
 

@@ -18,7 +18,7 @@ typedef struct {
     heddle_owned_socket owned;
     heddle_bytes input;       /* input that was received and not used yet */
     uint64_t sent, received;  /* bytes of the application's data, without the overhead of TLS */
-    int64_t deadline;         /* the deadline of all waits, CLOCK_MONOTONIC in ns; < 0: none */
+    int64_t deadline;         /* the deadline of all waits, CLOCK_MONOTONIC in ns; < 0: no deadline */
     heddle_address remote;
 } heddle_outbound;
 

@@ -12,8 +12,8 @@
 #include "net/scoreboard.h"
 
 /*
- * In ns. A waiting worker reports again within this time. Otherwise it is stuck or stopped, and the other workers no
- * longer wait behind it.
+ * In ns. A waiting worker reports again within this time. A worker that does not report again is stuck or stopped, and
+ * the other workers no longer wait behind it.
  */
 #define HEDDLE_POOL_REPORT_TIMEOUT INT64_C(300000000)
 
@@ -27,7 +27,7 @@ int heddle_pool_open(const heddle_scoreboard *scoreboard, uint64_t key, uint32_t
  * workers that wait and have fewer shares, or have equally many and have waited longer.
  */
 bool heddle_pool_take(const heddle_scoreboard *scoreboard, uint32_t pool, uint32_t slot, int64_t now);
-/* Returns a share. Does nothing if the slot has none. */
+/* Returns a share. Does nothing if the slot has no share. */
 void heddle_pool_return(const heddle_scoreboard *scoreboard, uint32_t pool, uint32_t slot);
 /*
  * Reports that this worker waits for a share, so that a worker with more shares returns one. The worker repeats the

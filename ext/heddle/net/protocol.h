@@ -24,7 +24,7 @@ struct heddle_protocol {
     bool waits_for_turns; /* its connections read in turns (io_turns.h) */
     /*
      * Bytes that make the client open a new connection. They are valid between any two frames. The watch thread sends
-     * them while the loop is blocked. NULL: there are none. heddle_connection_start reads this member.
+     * them while the loop is blocked. NULL: no farewell is sent. heddle_connection_start reads this member.
      */
     const char *farewell;
     size_t farewell_size;
@@ -131,10 +131,10 @@ typedef struct {
     /*
      * Converts a session's description, which another process has sent with the connection, to the argument of
      * resume_session. Called with the GVL. May wait. If an exception was raised, sets `*state` like rb_protect, and the
-     * caller raises the exception. If it returns nil, the session ends.
+     * caller raises the exception. Returns nil if the session can't continue.
      */
     VALUE (*load_session)(heddle_service *service, VALUE description, int *state);
-    /* Called instead of choose_protocol for such a connection. */
+    /* Called instead of choose_protocol for a connection whose session was loaded. */
     HEDDLE_LAST_USE void (*resume_session)(heddle_connection *connection, VALUE loaded);
     void (*free)(heddle_service *service);
 } heddle_service_operations;

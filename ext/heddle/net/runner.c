@@ -212,7 +212,7 @@ static int wait_for_work(heddle_runner *runner)
     return state;
 }
 
-/* Called when the runner reads the ready list or ends: it no longer counts as coming. */
+/* Called when the runner reads the ready list or ends: from now on the runner does not count as coming. */
 static void count_arrival(heddle_runner *runner)
 {
     if (runner->summoned)

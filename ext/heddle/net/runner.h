@@ -13,7 +13,7 @@ struct heddle_runner {
     heddle_runner *next; /* in the list of idle runners or of serving runners */
     heddle_runner *previous; /* in the list of serving runners */
     const heddle_work_operations *operations; /* the operations of the work item that it serves */
-    const VALUE *served;  /* points to the work item's Ruby object, such as the exchange; NULL, or a value of 0: none */
+    const VALUE *served;  /* points to the work item's Ruby object, such as the exchange; NULL or *served 0: none */
     heddle_address_share *share; /* the address record that counts the work item as begun, or NULL */
     unsigned uses; /* how many work items it has begun to serve */
     heddle_quantum quantum; /* the quantum of the work item */

@@ -147,7 +147,7 @@ bool heddle_scoreboard_label_blocks(const heddle_scoreboard *scoreboard, uint32_
 
 /*
  * Returns when this reserve must start to serve: `delay` ns after all workers, and all reserves of a lower rank, got
- * blocked. Returns INT64_MAX if one of them is not blocked, or if there are none.
+ * blocked. Returns INT64_MAX if one of them is not blocked, or if no such worker or reserve exists.
  */
 int64_t heddle_scoreboard_reserve_due(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine,
                                       int64_t delay);

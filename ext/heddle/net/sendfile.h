@@ -4,8 +4,8 @@
 
 /*
  * Sends a part of a file, and waits until the kernel has accepted all of it. `*place` is the connection, or becomes
- * NULL when the connection no longer exists. Its protocol must have `take_turn`. `timeout` is the longest time without
- * progress in ns (< 0: no limit). Raises IOError, IO::TimeoutError, EOFError if the file is too short, or the
- * SystemCallError of a broken connection.
+ * NULL when the connection no longer exists. The connection's protocol must have `take_turn`. `timeout` is the longest
+ * time without progress in ns (< 0: no limit). Raises IOError, IO::TimeoutError, EOFError if the file is too short, or
+ * the SystemCallError of a broken connection.
  */
 void heddle_sendfile_all(heddle_connection *const *place, VALUE file, off_t offset, size_t length, int64_t timeout);

@@ -178,7 +178,7 @@ static int forget_connection(heddle_connection *connection, bool closing)
 
 /*
  * Called when a connection has ended. Resumes accepting if it was paused, and wakes the fiber that waits for the end of
- * all connections if this was the last one.
+ * all connections if no other connection is left.
  */
 static void resume_accepting(heddle_sockets *sockets)
 {

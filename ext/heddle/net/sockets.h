@@ -342,11 +342,11 @@ int heddle_handoff_receive(heddle_sockets *sockets, int socket);
 
 void heddle_deadlines_start(heddle_sockets *sockets);
 /*
- * Sets a deadline of the connection, CLOCK_MONOTONIC in ns; < 0: none. The protocol's handle_deadline is called up to
- * 64 ms after it.
+ * Sets a deadline of the connection, CLOCK_MONOTONIC in ns; < 0: no deadline. The protocol's handle_deadline is called
+ * up to 64 ms after the deadline.
  */
 void heddle_connection_set_deadline(heddle_connection *connection, int64_t deadline);
-/* Sets a deadline `duration` ns from now; < 0: none. */
+/* Sets a deadline `duration` ns from now; < 0: no deadline. */
 void heddle_connection_set_time_limit(heddle_connection *connection, int64_t duration);
 /* Returns when the current time limit, which lasts `duration` ns, was set. Returns INT64_MAX if there is no limit. */
 static inline int64_t heddle_connection_limited_since(const heddle_connection *connection, int64_t duration)

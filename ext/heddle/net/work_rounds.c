@@ -37,8 +37,8 @@ static void defer_item(heddle_sockets *sockets, heddle_work *work)
 
 /*
  * Counts the first turn of a new connection. Returns true if the connection came after all items that were ready when
- * the first item was deferred. Then the round ends. Otherwise a stream of new connections with one request each would
- * prolong the round forever.
+ * the first item was deferred. In that case the round ends: without this rule, a stream of new connections with one
+ * request each would prolong the round forever.
  */
 static bool count_first_turn(heddle_rounds *rounds, const heddle_connection *connection)
 {

@@ -2,7 +2,7 @@
 
 /*
  * Work sharing. A worker that computes without a pause hands off waiting requests to a worker whose loop is idle. While
- * the gate of the busy worker is closed (request_gate.h), it also hands them off to a worker with a shorter queue. A
+ * its gate is closed (request_gate.h), the busy worker also hands off requests to a worker with a shorter queue. A
  * process with several loops shares no work.
  *
  * New connections go to the worker with the fewest connections. But a connection remains with its worker, and after a

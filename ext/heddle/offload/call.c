@@ -276,11 +276,11 @@ typedef struct {
 } outcome;
 
 /*
- * Called after an interrupt. IO.copy_stream of Ruby 3.4 waits without the GVL. When a signal interrupts it, it asks for
- * the scheduler of the fiber that runs on the loop's thread at that moment. The loop's own fiber has no scheduler: if
- * that fiber runs, copy_stream continues to wait. So this function keeps the calling fiber running for up to 500 µs, in
- * which the loop is blocked. Other calls may ignore interrupts for long. So the function waits only after the first,
- * second, fourth … interrupt.
+ * Called after an interrupt. IO.copy_stream of Ruby 3.4 waits without the GVL. When a signal interrupts copy_stream, it
+ * asks for the scheduler of the fiber that runs on the loop's thread at that moment. The loop's own fiber has no
+ * scheduler: if that fiber runs, copy_stream continues to wait. So this function keeps the calling fiber running for up
+ * to 500 µs, in which the loop is blocked. A call that ignores interrupts may get many of them, so this function waits
+ * only after the first, second, fourth … interrupt of a call.
  */
 static void await_callback(call *self)
 {

@@ -39,7 +39,7 @@ struct heddle_job {
     bool prompt;
     bool computes; /* the function is expected to compute; at most one such job runs for each processor */
     bool brief;    /* the function is expected to take a few microseconds, so its CPU time is not measured */
-    /* the job is brief, and a core is free for it; so the loop spins until the job ends (scheduler/spin.h) */
+    /* the job is brief, and a processor is free for it; so the loop spins until the job ends (scheduler/spin.h) */
     bool worth_spinning;
 
     /*
@@ -55,7 +55,7 @@ struct heddle_job {
     int64_t wall;                /* how long the function ran, ns */
     /*
      * How long the function computed, ns. If it never blocked (heddle_thread_computed), this is `wall`, even if other
-     * threads had the core for part of that time. < 0: unknown, because the job was brief or the machine was busy
+     * threads had the processor for part of that time. < 0: unknown, because the job was brief or the machine was busy
      */
     int64_t cpu;
 

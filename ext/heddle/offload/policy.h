@@ -78,8 +78,8 @@ typedef enum {
     HEDDLE_LIST_QUICK,
     HEDDLE_LIST_ALLOWED,
     /*
-     * Each name may be followed by spaces and the names of the libraries with which the library was tested. It is known
-     * good only if it needs no other library.
+     * Each name may be followed by spaces and the names of other libraries, with which the named library was tested.
+     * The named library is known good only if it needs no further library.
      */
     HEDDLE_LIST_KNOWN_GOOD,
     HEDDLE_LIST_LIBC, /* libraries whose waits in libc are offloaded (libc_hooks.h) */

@@ -198,7 +198,7 @@ bool heddle_threads_submit(heddle_job *job)
     atomic_store(&job->state, HEDDLE_JOB_QUEUED);
     pthread_mutex_lock(&heddle_threads_lock);
     append_job(job);
-    /* if the loop spins, it needs a core in addition to those for the queued jobs */
+    /* if the loop spins, it needs a core of its own in addition to the cores for the queued jobs */
     job->worth_spinning = job->brief && may_spin(atomic_load(&queued_count));
     /*
      * The spinning thread, if there is one, takes one job without a wake-up. A sleeping thread is woken after the lock

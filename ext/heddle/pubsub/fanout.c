@@ -187,7 +187,7 @@ static bool begin_broadcast(heddle_fanout *fanout, const heddle_history_record *
 {
     char name[HEDDLE_TOPIC_LIMIT + 8];
     if (record->generation != fanout->generation)
-        renew_generation(fanout); /* if the history's is newer, all subscribers catch up, and get this record, too */
+        renew_generation(fanout); /* with a newer one, all subscribers catch up, and get this record, too */
     if (record->topic_size > HEDDLE_TOPIC_LIMIT || record->generation != fanout->generation)
         return true;
     if (!heddle_history_copy_topic(fanout->history, record, name))

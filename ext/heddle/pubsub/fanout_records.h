@@ -10,7 +10,7 @@ struct heddle_topic {
     heddle_link link; /* in the list of all topics */
     heddle_link subscribers;
     heddle_fanout *fanout;
-    heddle_topic *next; /* in its bucket */
+    heddle_topic *next; /* in the list of its hash bucket */
     uint64_t hash;
     unsigned deliveries; /* running deliveries: until they end, the topic is kept even without subscribers */
     uint32_t size;

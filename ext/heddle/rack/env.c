@@ -78,7 +78,7 @@ static VALUE builder_initialize(VALUE self, VALUE errors, VALUE proxies)
     add_pair(template, "rack.url_scheme", rb_str_new_frozen(rb_str_new_cstr("http")));
     add_pair(template, "rack.errors", errors);
     rb_hash_aset(template, heddle_env_key.can_hijack, Qtrue);
-    /* unless the request has a body */
+    /* the input of a request without a body; Handler replaces it for other requests */
     add_pair(template, "rack.input", rb_const_get(rb_path2class("Heddle::Rack::NoInput"), rb_intern("INSTANCE")));
     if (!NIL_P(proxies))
         rb_check_typeddata(proxies, &heddle_networks_type);

@@ -26,7 +26,7 @@ typedef struct {
 
 typedef struct {
     VALUE methods[HEDDLE_TRACE + 1]; /* 0 for HEDDLE_METHOD_OTHER */
-    VALUE protocols[2];              /* by minor version */
+    VALUE protocols[2];              /* the index is the minor version of HTTP/1.x */
     HEDDLE_ENV_VALUES(HEDDLE_ENV_MEMBER)
 } heddle_env_values;
 

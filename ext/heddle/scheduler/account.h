@@ -57,7 +57,7 @@ typedef struct heddle_spender heddle_spender;
 typedef struct {
     unsigned request; /* the number of the current request; 0: none */
     bool waited;      /* if false, the parts after HEDDLE_SPENT_GC, and all members after `parts`, are zero */
-    int64_t began;    /* when its first byte arrived */
+    int64_t began;    /* when the first byte of the request arrived */
     heddle_spender *owner; /* the record of the fiber that serves the request */
     int64_t parts[HEDDLE_SPENT_PARTS], tasks[HEDDLE_SPENT_PARTS];
     uint32_t waits[HEDDLE_SPENT_PARTS]; /* the number of waits, including those of tasks */

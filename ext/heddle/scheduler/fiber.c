@@ -110,7 +110,7 @@ static VALUE run_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
     VALUE job = fiber->job;
     /*
      * Calls the job through a method written in Ruby. In a backtrace, a C frame has the file and line of its caller. So
-     * without that method the outermost frame would have no path. Rails expects one.
+     * without that method the outermost frame would have no path, but Rails expects every frame to have a path.
      */
     heddle_call_protected(scheduler, rb_intern("run_job"), 1, &job, &state);
     heddle_loop_notice_fork(loop);

@@ -6,7 +6,7 @@
 /*
  * The hook fiber_interrupt: IO#close raises IOError in the fibers that wait for the IO (Ruby >= 4.0). Ruby calls it on
  * any thread, and then waits until each of these fibers has left its call. So the exception must be raised in the wait
- * that the fiber is in at that moment, and not in a later one. It is stored in that wait's park.
+ * that the fiber is in at that moment, and not in a later one. The exception is stored in the park of that wait.
  */
 
 /* Raises the exception, or a copy if it is frozen, because raising an exception sets its backtrace. */

@@ -1,6 +1,6 @@
 #include "scheduler/fiber_notes.h"
 
-/* If there are at least so many notes, the notes of ended fibers are removed before another one is added. */
+/* If there are at least this many notes, the notes of ended fibers are removed before another note is added. */
 enum { DROP_ENDED_FROM = 64 };
 
 static int drop_ended(VALUE fiber, VALUE note, VALUE data)

@@ -182,7 +182,7 @@ static void ignore_event(rb_event_flag_t event, VALUE data, VALUE self, ID metho
 
 /*
  * Runs in the main Ractor. Adds a hook and removes it, so that Ruby sets its global variable again (see
- * heddle_fiber_stacks_join). The hook of the other Ractor is not touched, because a collection may run there.
+ * heddle_fiber_stacks_join). Does not touch the hook of the Ractor that has joined, in which a collection may run now.
  */
 static void subscribe_again(void *unused)
 {

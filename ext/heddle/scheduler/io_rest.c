@@ -8,7 +8,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static heddle_io_rest *_Atomic rests; /* changed with `lock` held */
 
-/* Ruby calls it on a thread, of any Ractor, that has just got the GVL. */
+/* Ruby calls this function on each thread, of any Ractor, that has just got the GVL. */
 static void wake_loops(rb_event_flag_t event, const rb_internal_thread_event_data_t *data, void *unused)
 {
     if (!rests)

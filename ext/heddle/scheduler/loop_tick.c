@@ -24,7 +24,10 @@ static const int64_t POLL_INTERVAL = 20 * 1000;
  */
 static const int64_t BEGIN_INTERVAL = 200 * 1000;
 
-/* How often the loop looks for a deadlock while only other threads can wake it (ns): they may end without doing so. */
+/*
+ * How often (ns) the loop looks for a deadlock while only other threads can wake it. These threads may end without
+ * waking it.
+ */
 static const int64_t DEADLOCK_INTERVAL = 1000 * 1000 * 1000;
 
 static bool has_work(heddle_loop *loop)
@@ -267,7 +270,7 @@ heddle_park *heddle_loop_choose_next(heddle_loop *loop, const heddle_park *leavi
 
 static void begin_work(heddle_loop *loop)
 {
-    loop->work_waits = false; /* an attachment sets it again if its work must continue to wait */
+    loop->work_waits = false; /* an attachment sets the flag again if its work must continue to wait */
     for (heddle_attachment *attachment = loop->attachments; attachment; attachment = attachment->next) {
         if (attachment->begin_work)
             attachment->begin_work(attachment);
@@ -291,7 +294,7 @@ void heddle_loop_tick(heddle_loop *loop)
         return;
     int64_t timeout = has_work(loop) ? 0 : find_wait_time(loop);
     if (timeout == 0) {
-        /* Polls before timers expire: the IO of a fiber whose time limit has passed may be ready. */
+        /* Polls before timers expire: if a fiber's IO is ready and its time limit has passed, the fiber gets the IO. */
         if (is_timer_due(loop) || is_worth_a_poll(loop))
             poll_selector(loop);
     } else {

@@ -30,8 +30,9 @@ heddle_frames_verdict heddle_native_callbacks_inspect(heddle_loop *loop)
 /* -- libraries that are not re-entrant ----------------------------------------------------------------------------- */
 
 /*
- * $LOADED_FEATURES, to which Ruby adds the file of each extension that it loads. `features_seen` is its size when
- * is_any_listed_loaded last searched the loaded libraries; -1 if they must be searched again.
+ * $LOADED_FEATURES, to which Ruby adds the file of each extension that it loads. `features_seen` is the length that
+ * this Array had when is_any_listed_loaded last searched the loaded libraries, or -1 if the function must search them
+ * again.
  */
 static VALUE features;
 static long features_seen = -1;

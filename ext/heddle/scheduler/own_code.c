@@ -5,8 +5,8 @@
 #include <ruby/debug.h>
 
 enum {
-    FEWEST = 16, /* frames read at first */
-    DEPTH = 128, /* frames read at most */
+    FEWEST = 16, /* the number of frames that the first attempt reads */
+    DEPTH = 128, /* the maximum number of frames that are read */
 };
 
 static VALUE own_paths, neutral_paths;
@@ -49,15 +49,16 @@ static bool is_waking_hook(VALUE frame)
 }
 
 /*
- * The innermost frame that does not count as code of its caller decides. The following count as code of their caller:
- * methods in C (they have no path), except the hooks of is_waking_hook; methods of Ruby's core that are written in
- * Ruby; the standard library; Heddle's signal handlers (lib/heddle/own_code.rb).
+ * Heddle's own code runs if it is the code of the innermost frame that does not count as code of its caller. The
+ * following count as code of their caller: methods in C (they have no path), except the hooks of is_waking_hook;
+ * methods of Ruby's core that are written in Ruby; the standard library; Heddle's signal handlers
+ * (lib/heddle/own_code.rb).
  */
 bool heddle_own_code_runs(void)
 {
     VALUE frames[DEPTH];
     int lines[DEPTH];
-    /* Ruby 3.3 can't skip the first frames, so they are read again. */
+    /* rb_profile_frames of Ruby 3.3 can't skip the innermost frames, so each attempt reads them again. */
     for (int i = 0, limit = FEWEST; limit <= DEPTH; limit *= 2) {
         int count = rb_profile_frames(0, limit, frames, lines);
         for (; i < count; i++) {

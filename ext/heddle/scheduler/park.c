@@ -278,7 +278,10 @@ static void switch_away(heddle_park *park)
     heddle_fiber_keep_error(park->owner);
     heddle_park *next = heddle_fiber_take_parent_park(park->owner);
     if (!next && !heddle_loop_is_running(loop) && (park->owner == &loop->implicit || loop->run.forked_by)) {
-        /* The loop does not run. Either no scheduled fiber has resumed the waiting fiber, or this is a forked child. */
+        /*
+         * The loop does not run. Either the waiting fiber was not resumed by a scheduled fiber, or this is a forked
+         * child.
+         */
         heddle_loop_run_until(loop, park);
         park->queued = false; /* the loop has returned here without dispatching the park's token */
         if (!park->woken)

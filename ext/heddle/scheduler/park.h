@@ -40,7 +40,7 @@ struct heddle_park {
     uint8_t waits_for; /* a heddle_spent: the part of the request's time account (account.h) that the wait counts as */
     int64_t ready_at;  /* when the awaited event occurred; 0 if it has not, or if the request has no account */
     heddle_timer timer;
-    heddle_park *outer; /* the owner's previous park, which is still open */
+    heddle_park *outer; /* the park that the owner entered before this one, and has not left yet */
     heddle_park *next, *previous;
 };
 

@@ -59,7 +59,7 @@ static struct {
     uint64_t dropped; /* entries that were deleted by clearing the rings */
     name names[NAMES];
     heddle_places places;
-} *recorder; /* NULL: the recorder is off */
+} *recorder; /* NULL while the recorder is off */
 
 static bool ring_allocate(ring *self, uint64_t size, size_t entry)
 {
@@ -88,8 +88,8 @@ static uint64_t ring_clear(ring *self)
 }
 
 /*
- * Returns a copy of the entries, oldest first. Allocates the copy before it reads the ring, because a garbage
- * collection adds a stretch.
+ * Returns a copy of the entries, oldest first. Allocates the copy before it reads the ring, because the allocation may
+ * start a garbage collection, which adds a stretch to the ring.
  */
 static VALUE ring_copy(const ring *self)
 {
@@ -221,7 +221,7 @@ static void switch_off(void)
  * call-seq: Heddle::Account.record(stretches, prefixes) -> nil
  *
  * Switches the recorder on, with empty rings for this number of stretches and an eighth of that number of stacks. If
- * `stretches` is nil, switches it off. `prefixes`: see heddle_places_set_prefixes.
+ * `stretches` is nil, switches the recorder off. `prefixes`: see heddle_places_set_prefixes.
  */
 static VALUE account_record(VALUE self, VALUE stretches, VALUE prefixes)
 {

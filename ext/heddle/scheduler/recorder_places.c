@@ -7,8 +7,8 @@
 enum {
     PREFIXES = 16,
     PREFIX = 256, /* the maximum size of a prefix in bytes, including the final NUL */
-    FEWEST = 16,  /* frames read at first */
-    DEPTH = 256,  /* frames read at most */
+    FEWEST = 16,  /* the number of frames that the first attempt reads */
+    DEPTH = 256,  /* the maximum number of frames that are read */
 };
 
 enum {
@@ -75,7 +75,7 @@ typedef struct {
     VALUE frame;
     int line, kind;
     VALUE path; /* Qfalse if the frame is a method in C */
-    size_t skip; /* bytes of the path that are not shown */
+    size_t skip; /* the number of bytes at the beginning of the path that the text leaves out */
 } place_frame;
 
 static place_frame frame_of(VALUE frame, int line)
@@ -131,7 +131,7 @@ unsigned heddle_places_read_stack(heddle_places *self, uint16_t *numbers, unsign
     bool innermost = true, found = false;
     uint16_t of_gem = 0;
     *place = 0;
-    /* Ruby 3.3 can't skip the first frames, so they are read again. */
+    /* rb_profile_frames of Ruby 3.3 can't skip the innermost frames, so each attempt reads them again. */
     for (int limit = FEWEST; limit <= DEPTH; limit *= 2) {
         int count = rb_profile_frames(0, limit, frames, lines);
         for (; i < count; i++) {

@@ -2,7 +2,7 @@
 
 /*
  * Places: the lines of code that the recorder refers to, in a table of fixed size that has each text once. Recorded
- * entries contain an index into this table, or 0 for none.
+ * entries contain an index into this table, or 0 if they have no place.
  */
 
 #include <ruby.h>
@@ -21,14 +21,14 @@ typedef struct {
 
 /*
  * Sets the prefixes of paths, an Array of [prefix, kind]. The first prefix that matches a path determines the file's
- * kind: 0 for the application, 1 for Ruby and Heddle, which act for their caller, and 2 for a gem. A file that matches
- * none belongs to the application. Texts have the path without the prefix.
+ * kind: 0 for the application, 1 for Ruby and Heddle, which act for their caller, and 2 for a gem. A file whose path
+ * has none of the prefixes belongs to the application. The texts in the table have the path without its prefix.
  */
 void heddle_places_set_prefixes(VALUE prefixes);
 
 /*
- * Returns the index of the innermost line of the application on the calling thread's stack. If there is none, returns
- * the index of the innermost line of a gem, or else 0. Allocates no object.
+ * Returns the index of the innermost line of the application on the calling thread's stack. If the stack contains no
+ * such line, returns the index of the innermost line of a gem. If it contains neither, returns 0. Allocates no object.
  */
 uint16_t heddle_places_find(heddle_places *self);
 

@@ -4,7 +4,7 @@
 #include "scheduler/foreign_return.h"
 #include "scheduler/starter.h"
 
-/* Makes the first switch to a fiber, which fails if Ruby has no stack for it. */
+/* Makes the first switch to a fiber. The switch fails if Ruby has no stack for the fiber. */
 static void dispatch_new(heddle_loop *loop, heddle_park *entry)
 {
     if (!RTEST(rb_fiber_alive_p(entry->fiber))) {

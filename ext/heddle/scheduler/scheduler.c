@@ -199,7 +199,8 @@ static VALUE scheduler_interrupt(VALUE self, VALUE fiber, VALUE exception)
 /*
  * call-seq: uninterrupt(fiber) -> exception or nil
  *
- * Cancels an interrupt that was not raised yet, and returns its exception. Returns nil if there is none.
+ * Cancels the fiber's interrupt if it was not raised yet, and returns its exception. Returns nil if the fiber has no
+ * such interrupt.
  */
 static VALUE scheduler_uninterrupt(VALUE self, VALUE fiber)
 {

@@ -1,9 +1,9 @@
 #pragma once
 
 /*
- * A fiber's wait for some record, such as a connection. The record has a field, the slot, that points to the wait, so
- * that code that changes the record can wake the fiber. The wait lies on the fiber's stack. Only one fiber at a time
- * can wait in a slot.
+ * A fiber's wait for a change of some record, such as a connection. The record has a field, the slot, that points to
+ * the wait, so that code that changes the record can wake the fiber. The wait lies on the fiber's stack. Only one fiber
+ * at a time can wait in a slot.
  */
 
 #include "scheduler/loop.h"

@@ -15,8 +15,8 @@
 
 /*
  * Records whether spinning has helped. A failed attempt costs more than a successful one saves, and on busy processors
- * half of the attempts fail. So after each failure, the number of opportunities to skip about doubles, up to 1,023.
- * Eight successes in a row reset this number.
+ * half of the attempts fail. So after each failure, about twice as many opportunities to spin are skipped as after the
+ * failure before it, up to 1,023. Eight successes in a row make the next failure count as the first.
  */
 typedef struct {
     unsigned skips_left, failures, successes;

@@ -79,8 +79,8 @@ static VALUE yield_duration(VALUE data)
 
 /*
  * Preemption may have added an exception to the thread's pending interrupts, and a mask may still delay that exception.
- * After this block, it must not be raised in other code or in another fiber. If it is this block's own timeout, it is
- * discarded with the block. Any other exception is raised at the fiber's next wait.
+ * Once this block has ended, that exception must not be raised in other code or in another fiber. If it comes from this
+ * block's own timeout, it is discarded. Any other exception is raised at the fiber's next wait.
  */
 static VALUE take_back(VALUE data)
 {

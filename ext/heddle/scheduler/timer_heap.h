@@ -1,9 +1,9 @@
 #pragma once
 
 /*
- * Timers of a loop: a 4-ary heap of records that the waiting code owns (mostly on a fiber's stack). Each record has its
- * index, so cancelling costs O(log n). Timers with equal deadlines expire in the order in which they were pushed. Uses
- * no Ruby.
+ * Timers of a loop: a 4-ary heap of records that the waiting code owns (mostly on a fiber's stack). Each record
+ * contains its index in the heap, so removing it costs O(log n). Timers with equal deadlines expire in the order in
+ * which they were pushed. Uses no Ruby.
  */
 
 #include "system.h"
@@ -26,7 +26,7 @@ typedef struct {
 
 int heddle_timer_heap_push(heddle_timer_heap *heap, heddle_timer *timer); /* 0 or -ENOMEM */
 void heddle_timer_heap_remove(heddle_timer_heap *heap, heddle_timer *timer); /* the timer need not be in the heap */
-/* The nearest deadline, or -1. */
+/* Returns the nearest deadline, or -1 if the heap is empty. */
 int64_t heddle_timer_heap_next(const heddle_timer_heap *heap);
 /* Removes each timer whose deadline is at or before `now`, and calls its `fn`. Returns the number of these timers. */
 size_t heddle_timer_heap_expire(heddle_timer_heap *heap, int64_t now);

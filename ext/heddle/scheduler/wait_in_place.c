@@ -6,8 +6,8 @@
 #include <ruby/thread.h>
 
 /*
- * The interval of checks, ns. They are necessary because nothing wakes the thread when the fiber is cancelled or its IO
- * is closed.
+ * How often a wait in place checks whether the fiber was cancelled or its IO was closed, ns. Neither of these wakes the
+ * thread.
  */
 static const int64_t POLL_INTERVAL = 50 * 1000 * 1000;
 
@@ -30,7 +30,7 @@ bool heddle_must_call_in_place(heddle_loop *loop)
     heddle_native_frame frame;
     if (!heddle_native_callbacks_pinned(loop, &frame))
         return false;
-    /* If the library itself makes the call, it has called a function of Heddle that replaces Ruby's function. */
+    /* If the library itself makes the call, the function that it has called is Heddle's replacement of Ruby's. */
     const heddle_library *called = frame.called ? heddle_code_map_find(frame.called) : NULL;
     if (called && called->kind == HEDDLE_CODE_HEDDLE)
         return false;
@@ -101,8 +101,8 @@ static VALUE wait_until_ready(VALUE data)
             break;
     }
     /*
-     * An IO may count as ready because it was closed. Then the exception must be raised in this wait, and not in a
-     * later one.
+     * An IO may count as ready because it was closed. Then this wait, and not a later one, must raise the exception
+     * about the closed IO.
      */
     heddle_interrupt_raise_deferred(self->loop, self->fiber);
     return Qnil;

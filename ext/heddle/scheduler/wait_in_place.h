@@ -12,13 +12,13 @@
 
 /*
  * Must the calling fiber wait in place? If so, records the library and the line of code for the stall report. Costs one
- * comparison while no such library is loaded, and otherwise a search of the fiber's stack.
+ * comparison while no library is loaded that is not re-entrant, and otherwise a search of the fiber's stack.
  */
 bool heddle_must_wait_in_place(heddle_loop *loop);
 
 /*
- * Must a native call that could be offloaded run in place, because such a library has called the Ruby code that makes
- * it? Returns false if the library itself makes the call.
+ * Must a native call that could be offloaded run in place, because a library that is not re-entrant has called the Ruby
+ * code that makes the native call? Returns false if the library itself makes the call.
  */
 bool heddle_must_call_in_place(heddle_loop *loop);
 

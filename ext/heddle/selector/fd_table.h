@@ -5,8 +5,8 @@
 #include "selector.h"
 
 /*
- * In ns. Some systems reject waits of more than 100,000,000 s. So `wait` limits each wait to a year; it may return
- * early.
+ * In ns. Some systems reject waits of more than 100,000,000 s. So the function `wait` waits for a year at most, even if
+ * its timeout is longer.
  */
 #define HEDDLE_LONGEST_WAIT (INT64_C(1000000000) * 86400 * 365)
 

@@ -11,8 +11,8 @@
 
 /*
  * The selector for macOS and the BSDs. A one-shot waiter has an EV_ONESHOT filter for each kind of event. The system
- * removes the filters of a descriptor when it is closed. A persistent waiter is the only waiter of its descriptor, and
- * its filters are edge-triggered (EV_CLEAR).
+ * removes the filters of a descriptor when the descriptor is closed. A persistent waiter is the only waiter of its
+ * descriptor, and its filters are edge-triggered (EV_CLEAR).
  *
  * Only macOS, OpenBSD and DragonFly have a filter for urgent data. Other systems reject a waiter for urgent data alone.
  * There a waiter for urgent data and other events gets only the other events.
@@ -129,7 +129,7 @@ static int kqueue_open(heddle_selector **selector)
 
 /*
  * If the descriptor never blocks, returns which of the waiter's events are ready. Returns 0 if the descriptor may
- * block, or -errno. `error` is the error with which the kernel has rejected a filter; 0: no filter was added yet.
+ * block, or -errno. `error` is the error with which the kernel has rejected a filter, or 0 if no filter was added yet.
  */
 static int ready_at_once(const heddle_waiter *waiter, int error)
 {

@@ -13,8 +13,8 @@
  * The selector for systems that have no better one: every POSIX system has select(2). It is also the reference for how
  * the other selectors behave. It is level-triggered, even for persistent waiters.
  *
- * An fd_set has room for FD_SETSIZE descriptors, and FD_SET writes past its end for a larger one. So this file uses bit
- * sets of its own, which grow. Kernels accept sets of any length.
+ * An fd_set has room for FD_SETSIZE descriptors, and FD_SET with a larger descriptor writes past the end of the set. So
+ * this file uses bit sets of its own, which grow. Kernels accept sets of any length.
  *
  * A hang-up counts as readable, an error as readable and writable. A waiter for HEDDLE_PRIORITY alone gets neither of
  * them, because select reports them only together with ordinary data.

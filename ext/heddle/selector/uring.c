@@ -8,8 +8,8 @@
 #include <poll.h>
 
 /*
- * Only the thread that opened the ring may enter it. So other threads wake it by a write to an eventfd, which the ring
- * polls.
+ * Only the thread that opened the ring may enter it. So other threads wake that thread by a write to an eventfd, which
+ * the ring polls.
  */
 
 enum { NO_SLOT = UINT32_MAX };

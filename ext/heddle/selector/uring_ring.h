@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * One io_uring, used by raw system calls: its memory and how to enter it. Only the thread that opened it may use it
- * (SINGLE_ISSUER). It completes operations only when that thread enters the kernel (DEFER_TASKRUN).
+ * One io_uring, used by raw system calls: its memory and how to enter it. Only the thread that opened the ring may use
+ * it (SINGLE_ISSUER). Operations complete only when that thread enters the kernel (DEFER_TASKRUN).
  */
 
 #include "uring_abi.h"

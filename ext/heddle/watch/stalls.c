@@ -135,8 +135,8 @@ void heddle_stalls_record_sighting(VALUE thread, heddle_heartbeat *own)
 }
 
 /*
- * Called before the current fiber waits in place: in a callback of this library it blocks the thread, because it must
- * not switch to another fiber. If this causes a stall, the report of the stall names the library.
+ * Called before the current fiber waits in place. The fiber runs a callback of this library, so it blocks the thread
+ * instead of switching to another fiber. If this causes a stall, the report of the stall names the library.
  */
 static void note_callback(heddle_loop *loop, const char *library)
 {

@@ -57,7 +57,10 @@ struct heddle_rescue {
     void (*on_stuck)(heddle_rescue *rescue); /* called by the watch thread every ms while the loop is stuck */
     void (*on_recovered)(heddle_rescue *rescue);
     int64_t since;  /* when the loop got stuck, CLOCK_MONOTONIC in ns */
-    /* the label (method and path without IDs) of this loop's request that blocks it; 0 if unknown or not a request */
+    /*
+     * the label (method and path without IDs) of the request of this loop that blocks the loop; 0 if no such request is
+     * known
+     */
     uint32_t label;
     bool collecting; /* Ruby is collecting garbage now */
     bool under_way; /* `on_stuck` was called, and `on_recovered` was not called since */

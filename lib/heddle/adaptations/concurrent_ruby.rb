@@ -54,7 +54,7 @@ module Heddle
       private_constant :Listed
 
       # @api private
-      # @return [Hash, nil] the thread variables of the current request; nil: use the thread's own
+      # @return [Hash, nil] the thread variables of the current request; nil if the thread's own variables apply
       def self.values = Isolation.values(Thread.current)
 
       # @return [void]

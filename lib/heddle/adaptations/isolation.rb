@@ -36,8 +36,8 @@ module Heddle
         end
 
         # @param thread [Thread]
-        # @return [Hash{Symbol => Object}, nil] the variables that the current request has set; nil: use the thread's
-        #   own variables
+        # @return [Hash{Symbol => Object}, nil] the variables that the current request has set; nil if the thread's own
+        #   variables apply
         def values(thread)
           return unless thread.equal?(Thread.current)
 

@@ -19,7 +19,7 @@ module Heddle
           ENV[VARIABLE] = "falcon"
           yield
         ensure
-          ENV.delete(VARIABLE) # not for programs that the application starts
+          ENV.delete(VARIABLE) # so that programs of the application don't inherit it
         end
       end
 

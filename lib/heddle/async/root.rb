@@ -5,7 +5,7 @@ require "heddle/async/load"
 module Heddle
   module Async
     # The root of async's tree of tasks in a loop of Heddle. `Async::Task#reactor` returns it, so it is a subclass of
-    # async's reactor. It inherits only the handling of the tree; the loop is Heddle's.
+    # async's reactor. It uses only the code of that class that handles the tree; the loop is Heddle's.
     class Root < ::Async::Reactor
       # @return [Scheduler]
       attr_reader :scheduler

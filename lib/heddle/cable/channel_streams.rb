@@ -11,7 +11,7 @@ module Heddle
       private_constant :STREAMS
 
       # @param channel [Class] a channel's class
-      # @return [Boolean] whether it overrides neither these methods nor `transmit`
+      # @return [Boolean] whether the class overrides neither a method in STREAMS nor `transmit`
       def self.plain?(channel)
         @plain ||= {}.compare_by_identity
         @plain.fetch(channel) do

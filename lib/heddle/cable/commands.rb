@@ -7,7 +7,8 @@ module Heddle
       # Maximum commands per second, and in a burst. A page with many streams sends many commands at once.
       RATE = 50
       BURST = 1_000
-      # The same for commands that request a history, whose response may be a thousand times as long.
+      # The same limits for commands that request a history. The response to such a command may be a thousand times as
+      # long as to another command.
       REPLAY_RATE = 5
       REPLAY_BURST = 100
       # Maximum number of subscriptions of one connection.
@@ -15,7 +16,7 @@ module Heddle
       # Maximum bytes of a subscription's identifier. Lower than the limit of messages, because the connection keeps the
       # identifier, as text and parsed.
       IDENTIFIER_LIMIT = 8_192
-      # Maximum characters of a client's mistake in the log.
+      # Maximum length of the text that describes a client's mistake in the log, in characters.
       SHOWN = 200
       ERRORS = [(::ActionCable::Connection::Subscriptions::Error if
         ::ActionCable::Connection::Subscriptions.const_defined?(:Error))].compact.freeze

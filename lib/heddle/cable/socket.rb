@@ -120,7 +120,7 @@ module Heddle
       # @api private
       def on_wake(_client) = perform_waiting
 
-      # Called when messages are lost. The client gets no notice, because Action Cable's protocol has none.
+      # Called when messages are lost. The client is not told, because Action Cable's protocol has no message for this.
       # @api private
       def on_reset(_client, topic) = logger.warn("broadcasts of #{topic} were lost, because too many came at once")
 

@@ -77,7 +77,7 @@ module Heddle
       # Blocks the thread in the way that the query names. Each press of the button allows one such request.
       def block(env)
         blockade = Blockade::WAYS.fetch(query(env)["way"]) do |way|
-          raise BadParameterError, "the parameter way is #{way.inspect}; known are #{Blockade::WAYS.keys.join(", ")}"
+          raise BadParameterError, "way must be #{Blockade::WAYS.keys.join(" or ")}, but is #{way.inspect}"
         end
         return Answer.text(403, "Only the page's button may send this request.\n") unless @blocks
 

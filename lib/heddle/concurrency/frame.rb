@@ -17,7 +17,8 @@ module Heddle
       # @return [Frame, nil] the frame around this one in the same task
       attr_accessor :outer
 
-      # @return [Frame, nil] the cancelled frame: this one or one around it; nil: this frame is not cancelled
+      # @return [Frame, nil] the frame whose cancellation has cancelled this one: this frame itself or a frame around
+      #   it; nil if this frame is not cancelled
       attr_reader :origin
 
       # @return [Boolean] whether this frame or a frame around it was cancelled
@@ -84,8 +85,8 @@ module Heddle
 
       private
 
-      # Frames end in reverse order, with one exception: a frame that was opened inside an Enumerator may end after
-      # frames around it.
+      # Frames end in the reverse order of their beginnings, with one exception: a frame that was opened inside an
+      # Enumerator may end after frames around it.
       def unlink(owner)
         frame = owner.innermost
         return owner.innermost = @outer if frame.equal?(self)

@@ -18,7 +18,7 @@ module Heddle
     DEFAULT_TIMEOUT = 5
     # Seconds of idle time after which a resource is checked before its next use.
     DEFAULT_CHECK_AFTER = 1
-    # Seconds before the next attempt after a resource could not be made.
+    # Seconds between a failed attempt to make a resource and the next attempt.
     DEFAULT_RETRY_AFTER = 1
     # Resources are replaced up to this fraction of max_age early, so that not all are replaced at once.
     JITTER = 0.1
@@ -53,7 +53,7 @@ module Heddle
     # @param reset [#call, nil] called with a resource that is released. If it returns false or raises a StandardError,
     #   the resource is closed. May wait.
     # @param close [#call, nil] closes a resource; nil: the resource's method `close`, if it has one
-    # @param retry_after [Numeric] seconds before the next attempt after a resource could not be made
+    # @param retry_after [Numeric] seconds between a failed attempt to make a resource and the next attempt
     # @param name [String, nil] the pool's name in errors and metrics, in any encoding; nil: file and line of the block
     # @yieldreturn a new resource. The block may wait, and several calls may run at the same time
     # @raise [ArgumentError]
@@ -167,7 +167,7 @@ module Heddle
       serve_waiters # also if an exception has ended the closing of a resource
     end
 
-    # Returns a broken resource. The pool closes it, and can make another.
+    # Gives a broken resource back to the pool, which closes it and can then make another one.
     def discard(resource)
       slot = slot_of(resource)
       @busy.delete(resource)

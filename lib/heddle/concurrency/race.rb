@@ -40,8 +40,8 @@ module Heddle
         drop_out
       end
 
-      # Called when a contender has failed with an ignored error. If all contenders have failed like this, raises the
-      # first of these errors.
+      # Called when a contender has failed with an ignored error. If every contender has failed with such an error,
+      # raises the first of these errors.
       def drop_out
         @running -= 1
         return if @decided || @running.positive?

@@ -4,8 +4,8 @@ require "heddle/concurrency/timeout_error"
 require "heddle/concurrency/wait_list"
 
 module Heddle
-  # Limits how many tasks of one loop run a piece of code at the same time. Tasks acquire it in the order of their
-  # calls.
+  # Limits how many tasks of one loop run a piece of code at the same time. Tasks acquire the semaphore in the order of
+  # their calls.
   #
   #     limit = Heddle::Semaphore.new(10)
   #     limit.acquire { Net::HTTP.get(uri) }
@@ -50,7 +50,7 @@ module Heddle
       end
     end
 
-    # @return [Boolean] whether it was acquired; does not wait
+    # @return [Boolean] whether the semaphore was acquired; the method never waits
     def try_acquire
       return false unless @free.positive?
 

@@ -11,8 +11,8 @@ module Heddle
       # Prepended to the adapter for PostgreSQL. Settles an abandoned query before the next statement, such as ROLLBACK,
       # is sent.
       module PostgresqlAdapter
-        # Settles the connection before it is checked in. If that fails, closes it; Active Record reconnects at its next
-        # use.
+        # Settles the connection before it is checked in. If that fails, closes the connection; Active Record reconnects
+        # at the connection's next use.
         #
         # @api private
         def heddle_settle
@@ -72,9 +72,9 @@ module Heddle
 
       # Prepended to the adapters for MySQL and MariaDB.
       module MysqlAdapter
-        # Settles the connection before it is checked in. After an abandoned query the driver's module has closed it. A
-        # connection with a streamed result of mysql2 that was not read to its end is closed here. Active Record
-        # reconnects at the next use.
+        # Settles the connection before it is checked in. After an abandoned query, the driver's module has already
+        # closed the driver's connection. This method itself closes a connection of mysql2 with a streamed result that
+        # was not read to its end. Active Record reconnects at the next use.
         #
         # @api private
         def heddle_settle

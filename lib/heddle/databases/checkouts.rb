@@ -16,7 +16,8 @@ module Heddle
     class Checkouts
       # Seconds between two checks.
       POLL_INTERVAL = 0.1
-      # Heddle's record of a pool. The record must refer neither to the pool nor to its connections, which refer to it.
+      # Heddle's record of a pool. The record must refer neither to the pool nor to its connections, which refer to the
+      # pool: see {SideTable}.
       State = Struct.new(:waiters, :check_alarms, :waiting, :warned)
       # The record of a connection's last user.
       class Slot < Pool::Slot

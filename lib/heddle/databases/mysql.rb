@@ -3,7 +3,8 @@
 module Heddle
   module Databases
     # The common code for the drivers of MySQL and MariaDB. The protocol has no message that cancels a query, and the
-    # server continues a query whose client has closed the connection. So a second connection kills the first one.
+    # server continues a query whose client has closed the connection. So Heddle cancels a query by a second connection,
+    # over which it tells the server to kill the first one.
     module Mysql
       # Asks for the connection's number and the server's identity. Behind a load balancer, the second connection may
       # reach another server, where another client's connection has this number.

@@ -8,7 +8,7 @@ module Heddle
     module Mysql2
       extend Mysql::Driver
 
-      # Exceptions of the driver itself. After them, the state of the connection is known.
+      # Exceptions that the driver itself raises. After one of these, the state of the connection is known.
       EXPECTED = [::Mysql2::Error, TypeError, EncodingError].freeze
       # The time limits of the second connection (see {Mysql}), in whole seconds: the driver allows no fractions.
       TIMES = { connect_timeout: 1, read_timeout: 1, write_timeout: 1 }.freeze
@@ -101,7 +101,7 @@ module Heddle
         end
 
         # @param options [Hash] the options of `each`
-        # @return [Boolean] whether there are few rows, the driver keeps them, and none was read yet
+        # @return [Boolean] whether the result has few rows, the driver keeps these rows, and none of them was read yet
         def heddle_small?(options)
           @heddle_stored && !@heddle_read && Fiber.current_scheduler.is_a?(Scheduler) &&
             options.fetch(:cache_rows, @query_options[:cache_rows]) && count <= SMALL

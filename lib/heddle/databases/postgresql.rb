@@ -43,7 +43,7 @@ module Heddle
         # @param connection [PG::Connection] an idle connection
         # @return [Boolean] false: the server has closed it
         def alive?(connection)
-          # Twice, because the server may have sent the reason before the end of the stream.
+          # Reads twice, because the server may have sent an error message before it closed the connection.
           2.times { connection.consume_input }
           true
         rescue ::PG::Error

@@ -51,8 +51,9 @@ module Heddle
         private
 
         # With MySQL and MariaDB, the first transaction asks the server for its version, to find out whether it supports
-        # savepoints. This method asks before Sequel records the transaction. Otherwise an interrupted transaction would
-        # ask again over a closed connection, or raise NoMethodError because its record is missing.
+        # savepoints. This method asks before Sequel records the transaction. If Sequel asked later, an interrupt of
+        # that query would make Sequel ask again over a closed connection, or raise NoMethodError because the record of
+        # the transaction is missing.
         def _transaction(...)
           supports_savepoints?
           super

@@ -8,7 +8,7 @@ module Heddle
     module Trilogy
       extend Mysql::Driver
 
-      # Exceptions of the driver itself. After them, the state of the connection is known.
+      # Exceptions that the driver itself raises. After one of these, the state of the connection is known.
       EXPECTED = [::Trilogy::Error, TypeError, EncodingError].freeze
       # Methods that wait for the server.
       METHODS = %i[query ping next_result abandon_results! change_db set_server_option].freeze

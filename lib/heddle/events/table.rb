@@ -87,9 +87,9 @@ module Heddle
                      "requests are answered",
         memory_budget_exceeded: "replacing {role} {worker}< (pid {pid})>: it uses {memory:MiB} of memory, and all " \
                                 "processes together use {used:MiB} of {limit:MiB}",
-        memory_short: "all processes together use {used:MiB} of {limit:MiB} of memory, and replacing a worker would " \
-                      "free none: no worker has grown by a quarter or exceeds worker_memory_limit. Reduce the " \
-                      "option workers, or use a larger container",
+        memory_short: "all processes together use {used:MiB} of {limit:MiB} of memory. Replacing a worker would free " \
+                      "none: none exceeds worker_memory_limit, or its mold's size by a quarter. Reduce the option " \
+                      "workers, or use a larger container",
         message_failed: "worker {worker} failed to handle a message from the master: {error}< ({place})>",
         mold_not_forked: "worker {worker} can't fork the mold, the process that would fork new workers: {reason}",
         offload_threads_exhausted: "all {limit} offload threads are busy: further native calls are queued " \
@@ -110,8 +110,8 @@ module Heddle
                               "name in the option pubsub (`?name=` in the URL)",
         pubsub_waiting: "pub/sub has no answer from {backend} yet; retrying",
         query_failed: "worker {worker} failed to answer the master's query {question}: {error}",
-        queue_rejected: "busy: {requests:request|requests} got 503. Since the start, {full} got it because the queue " \
-                        "was full (queue_limit), and {late} because they waited for too long (queue_timeout)",
+        queue_rejected: "busy: {requests:request|requests} got 503. Since the start, {full} got 503 because the " \
+                        "queue was full (queue_limit), and {late} because they waited for too long (queue_timeout)",
         refork_failed: "refork failed: {reason}; keeping the current workers",
         request_timed_out: "{method} {path} exceeded request_timeout ({timeout:seconds})<, at {place}>",
         requests_cut_off: "stopping< after {timeout:seconds}> with {requests:request} unanswered<, and " \
@@ -138,10 +138,9 @@ module Heddle
                             "(docs/threads.md)",
         trace_not_written: "can't write the trace {file}: {error}",
         tls_handshake_failed: "a TLS handshake failed because of an error in this server: {error}",
-        transaction_not_shared: "a task uses a database connection of its own at {place}, while a task that started " \
-                                "it, directly or through other tasks, is in a transaction on another connection. The " \
-                                "started task does not see the transaction's uncommitted changes, and a rollback " \
-                                "does not undo the changes that the started task makes",
+        transaction_not_shared: "a task uses a database connection of its own at {place}, while its parent, or a " \
+                                "parent of that, is in a transaction on another connection. The child does not see " \
+                                "the uncommitted changes, and a rollback does not undo the child's changes",
         underscore_removed: "removed a header from the request for {target}: its name contains an underscore, and " \
                             "clients can forge other headers with such names. If a client needs such headers, set " \
                             "underscore_headers true (logged once)",
@@ -149,7 +148,7 @@ module Heddle
                       "starting another {delay:delay}",
         worker_killed: "killing {role} {worker}< (pid {pid})>: {reason}<, with {requests:request} unanswered>",
         worker_memory_exceeded: "replacing {role} {worker}< (pid {pid})>: it uses {memory:MiB} of memory " \
-                                "(worker_memory_limit {limit:MiB} or up to a tenth less)",
+                                "(worker_memory_limit {limit:MiB}, minus at most a tenth)",
         worker_not_started: "worker {worker} can't be started now: {reason}",
         worker_requests: "{role} {worker}< (pid {pid})> was serving {running}",
         workers_limited: "running {workers:worker} instead of {wanted}: to run more, restart the server (heddle " \
@@ -177,8 +176,8 @@ module Heddle
         websocket: "{code} WebSocket {target} received {received:message} ({received_bytes:bytes}), sent " \
                    "{sent:message} ({sent_bytes:bytes}) in {duration:s}< for {remote}>< [{request_id}]>",
         worker_lifetime_ended: "replacing {role} {worker}< (pid {pid})>: it has served {requests:request} in " \
-                               "{age:s}< (worker_max_requests {max_requests} or up to a tenth less)>" \
-                               "< (worker_max_age {max_age:seconds} or up to a tenth less)>",
+                               "{age:s}< (worker_max_requests {max_requests}, minus at most a tenth)>" \
+                               "< (worker_max_age {max_age:seconds}, minus at most a tenth)>",
         workers_resized: "running {workers:worker} from now on"
       }
     }.freeze

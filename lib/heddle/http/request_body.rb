@@ -22,7 +22,7 @@ module Heddle
         @ahead = raw ? nil : exchange.take_body
         @position = 0
         @answered = false
-        # Seconds that the server still waits for the client. heddle_body_next_deadline
+        # The number of seconds for which the server may still wait for data from the client. heddle_body_next_deadline
         # (ext/heddle/http/body_deadline.c) calculates it in the same way for bodies that are not streamed.
         @allowance = @limits.body_grace
       end

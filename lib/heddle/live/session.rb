@@ -128,7 +128,7 @@ module Heddle
       def take_turn(&)
         @turn.synchronize(&)
       rescue Exception
-        end_page # its state is unknown
+        end_page # the state of the page is unknown
         raise
       end
 

@@ -14,7 +14,8 @@ module Heddle
                           "can't set this option itself."),
       Option.new(name: :environment, unit: :word, default: "development", short: "-e",
                  variables: %w[HEDDLE_ENVIRONMENT RAILS_ENV APP_ENV RACK_ENV], example: 'environment "production"',
-                 text: "environment of the application; sets RACK_ENV and, if you set this option, RAILS_ENV",
+                 text: "environment of the application; sets RACK_ENV (also by its default) and RAILS_ENV (only if " \
+                       "you set this option)",
                  reason: "Set it to production on servers that users reach",
                  details: "If RAILS_ENV or RACK_ENV sets this option, Heddle sets only RACK_ENV, if that is unset."),
       Option.new(name: :workers, unit: :auto, range: 0.., short: "-w",
@@ -83,8 +84,8 @@ module Heddle
                  details: "A worker's event loop sends heartbeats to the master. A blocked loop sends none."),
       Option.new(name: :worker_memory_limit, unit: :bytes, default: 0, range: 0..(1 << 50),
                  example: 'worker_memory_limit "600m"',
-                 text: "replace a worker that uses more memory than this; 0 for no such limit: the largest worker is " \
-                       "replaced when all processes together use more than memory_limit",
+                 text: "replace a worker that uses more memory than this; with 0, replace the largest worker when " \
+                       "all processes together use more than memory_limit",
                  reason: "Set it to replace workers earlier",
                  details: "Heddle measures the proportional share (PSS): memory that several workers share is " \
                           "divided among them. Each worker's limit is up to a tenth less, so that not all are " \

@@ -27,7 +27,7 @@ module Heddle
                          "rendered",
                  details: "A request with Via, Forwarded, X-Forwarded-* or X-Real-IP counts as sent by a proxy. " \
                           "Some proxies take 103 for the final response (nginx before 1.29). With on, requests of " \
-                          "proxies have no rack.early_hints. With always they have it: use always only if the proxy " \
+                          "proxies have no rack.early_hints. With always, they have it: set always only if the proxy " \
                           "forwards 103 (HAProxy and Thruster do). Heddle collects hints until the request waits or " \
                           "the event loop's tick ends, and sends them as one 103 response. HTTP/1.0 clients get none."),
       Option.limit(:header_limit, :bytes, 32_768, 1_024,

@@ -198,8 +198,8 @@ module Heddle
 
       private
 
-      # Drops a cancellation that has come since the service has returned. Otherwise it would be raised in the thread's
-      # next request.
+      # Drops a cancellation that has come since the service returned, so that it is not raised in the thread's next
+      # request.
       def drop_late_cancellation
         Thread.handle_interrupt(Cancelled => :immediate) { Thread.pass } if Thread.pending_interrupt?(Cancelled)
       rescue Cancelled

@@ -42,8 +42,8 @@ module Heddle
       # Must be called in the loop.
       # @param client [WebSocket::ServerSocket] a socket for which {#movable?} is true
       # @param target [BasicSocket] the socket over which other workers receive connections
-      # @return [Symbol] :done; :full: the other workers can receive none now; :busy: the socket is in use now; :fixed:
-      #   it can't be handed off
+      # @return [Symbol] :done; :full: the other workers can receive no socket now; :busy: the socket is in use now;
+      #   :fixed: it can't be handed off
       def hand_off(client, target)
         received = client.received or return :busy
         state = dump(client) or return :fixed

@@ -90,7 +90,8 @@ module Heddle
         [403, {}, "pages of the origin #{origin[0, 200].inspect} may not open a WebSocket here (allowed_origins)"]
       end
 
-      # In a browser, a page can't forge Origin. Other programs may send any or none: the check is not for them.
+      # In a browser, a page can't forge Origin. Programs other than browsers may send any Origin, or none: the check
+      # does not protect from them.
       def allowed?(origin, env)
         return @allowed_origins.include?(origin) || @allowed_origins.include?("*") if @allowed_origins
 

@@ -42,11 +42,12 @@ module Heddle
       # @return [Integer] maximum number of connections that the workers may open
       def all = [pool * (workers + reserves), max_total].compact.min
 
-      # @return [Integer] the same while a reload replaces the workers
+      # @return [Integer] maximum number of connections that old and new workers together may open while a reload
+      #   replaces the workers
       def peak = reloads ? [all * 2, max_total].compact.min : all
 
       # @return [Boolean] whether the application may open more than four fifths of the server's connections. The rest
-      #   is for consoles, jobs and migrations, and the server reserves a few
+      #   is for consoles, jobs, migrations, and the connections that the database server itself reserves
       def short? = !most.nil? && peak * 5 > most * 4
 
       # Logs the budget, as a warning if it is short.

@@ -8,7 +8,7 @@ module Heddle
     #
     # A request already has a share when it finds that it must reload. While it waits for the other requests to finish,
     # its share is released; otherwise two such requests would wait for each other. After the reload, it gets its share
-    # back only when the other requests that wait to reload have done so.
+    # back only when the other requests that also wait to reload have finished their reloads.
     #
     # A share is granted unless a reload runs, even if a reload waits: a thread of ActionController::Live must get a
     # share while its request has one.

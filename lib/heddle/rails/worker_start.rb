@@ -43,8 +43,8 @@ module Heddle
 
         private
 
-        # The options that `rails server` itself sets. `heddle serve` reads all others from the same places as this
-        # process.
+        # The options that `rails server` itself sets. `heddle serve` reads all other options from the same places as
+        # this process.
         def flags(configuration, options)
           found = configuration.access_log ? [] : ["--no-access-log"]
           said = ->(name) { %i[file variable].include?(configuration.source(name).kind) }

@@ -70,7 +70,8 @@ module Heddle
           true
         end
 
-        # Calls only a Proc. Ruby itself runs its opaque object in place if the hook does not call it.
+        # Calls the work only if it is a Proc. If the work is Ruby's opaque object for an operation, and the hook does
+        # not call it, Ruby itself runs the operation in place.
         def run_in_place(work)
           Fiber.blocking { work.call } unless Offload::Switch.operation?(work)
         end

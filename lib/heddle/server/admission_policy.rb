@@ -3,11 +3,12 @@
 module Heddle
   class Server
     # Computes how many requests may run at once, from samples of the memory and of the pools. At first there is no
-    # limit. While there is none, only the gate (ext/heddle/net/request_gate.h) decides when the next request begins.
-    # While the memory is above its limit and grows, the number of running requests is reduced step by step. When the
-    # memory is below its limit again and requests wait, the limit of requests grows. When no request has waited for a
-    # while, the limit of requests is removed. When most requests wait for a pool, more running requests would not help.
-    # Then the limit is reduced to twice the number of requests that don't wait for a pool, but not below POOL_FLOOR.
+    # limit. While there is no limit, only the gate (ext/heddle/net/request_gate.h) decides when the next request
+    # begins. While the memory is above its limit and grows, the number of running requests is reduced step by step.
+    # When the memory is below its limit again and requests wait, the limit of requests grows. When no request has
+    # waited for a while, the limit of requests is removed. When most requests wait for a pool, more running requests
+    # would not help. Then the limit is reduced to twice the number of requests that don't wait for a pool, but not
+    # below POOL_FLOOR.
     #
     # This class uses neither a clock nor sockets, so that it can be tested without them.
     class AdmissionPolicy

@@ -4,8 +4,8 @@ module Heddle
   class Server
     # Writes lines on its own thread. So a stream that no program reads any more (a stopped log driver, a terminal after
     # Ctrl-S) blocks neither a request nor the master. O_NONBLOCK is not a solution: that flag belongs to the open file,
-    # which the shell and other programs share. While a loop runs, lines are collected and written together. Otherwise
-    # each call waits until its line is written, unless the stream is blocked.
+    # which the shell and other programs share. While a loop runs, lines are collected and written together. While no
+    # loop runs, each call waits until its line is written, unless the stream is blocked.
     class LineBuffer
       # Minimum number of seconds between two writes while lines are collected.
       DELAY = 0.05
@@ -17,7 +17,7 @@ module Heddle
       private_constant :DELAY, :LIMIT, :TIMEOUT
 
       # @param stream [#write]
-      # @yield when lines were lost, to build the line that reports it; without a block that line is plain text
+      # @yield when lines were lost, to build the line that reports the loss; without a block, the report is plain text
       # @yieldparam lines [Integer] how many lines were lost
       # @yieldparam reason [String] why they were lost
       # @yieldreturn [String]
@@ -55,7 +55,7 @@ module Heddle
           lines = count_lines(text) # before the addition: the writing thread may reset @lost meanwhile
           @lost += lines
         else
-          # Ruby switches threads only at calls. There is none between reading @lines and appending, so the writing
+          # Ruby switches threads only at calls. No call is between reading @lines and appending to it, so the writing
           # thread can't replace @lines in between.
           @lines << text
         end

@@ -46,7 +46,7 @@ module Heddle
       # @param trusted [Net::Networks] the proxies that are trusted now, which a reload may have changed
       # @return [void]
       def attach(sockets, trusted)
-        tls&.certificates&.look_again # the process may be new, after a reload
+        tls&.certificates&.look_again # a new process may have inherited outdated certificates
         sockets.listen(io, tls:, proxies: (trusted if proxied))
       end
 
@@ -65,7 +65,7 @@ module Heddle
         File.unlink(@path) if @path && File.exist?(@path) && File.stat(@path).ino == @inode
       rescue SystemCallError
         # After a change of the user (option `user`), this process may lack permission to remove the file. The next
-        # start replaces it.
+        # start of the server replaces the file.
       ensure
         @path = nil
       end

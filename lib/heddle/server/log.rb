@@ -92,8 +92,8 @@ module Heddle
 
       # Logs a request that was rejected, because it is malformed or because the server is at one of its limits (status
       # 503). If requests are not logged, a 503 is logged at most once a minute.
-      # @param address [String] the client's
-      # @param status [Integer] of the response
+      # @param address [String] the address of the client
+      # @param status [Integer] the status of the response
       # @param reason [String]
       # @param by_admission [Boolean] whether {Admission} counts this rejection in its own event, which reports several
       def rejected(address, status, reason, by_admission)

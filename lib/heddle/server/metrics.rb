@@ -11,7 +11,8 @@ module Heddle
       TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
       # @param report [Hash{Symbol => Object}] `workers`: for each worker its {WorkerStatus#to_h} and its `index`;
-      #   `master`: the statistics of the master, nil without one; `certificates`: {Net::TLS::Certificates#expiries}
+      #   `master`: the statistics of the master, or nil if there is no master; `certificates`:
+      #   {Net::TLS::Certificates#expiries}
       def initialize(report)
         # While one worker replaces another, both have the same index. Only the younger one is listed.
         workers = report[:workers].group_by { |one| one[:index] }.map do |_, all|

@@ -44,7 +44,7 @@ module Heddle
 
         @former && running?(@former) ? replace_id(@former) : File.unlink(path)
       rescue SystemCallError
-        # The file does not exist any more, or this user may not remove it.
+        # Nothing more can be done: the file does not exist any more, or this user may not remove it.
       end
 
       private

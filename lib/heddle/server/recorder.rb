@@ -83,8 +83,8 @@ module Heddle
         Stalls::Switch.observer = method(:stalled)
       end
 
-      # Called in a request's fiber when the request has ended. Time that it spent on a slow client, or on a streamed
-      # body after the response's head, does not count.
+      # Called in a request's fiber when the request has ended. A request whose response began within the limit is not
+      # slow, however long the body of the response took. Time that a request spent on a slow client does not count.
       # @param exchange [HTTP::Exchange]
       # @return [void]
       def end(exchange)

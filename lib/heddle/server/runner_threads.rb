@@ -109,7 +109,7 @@ module Heddle
       end
 
       # Starts a new thread when the application has ended one, for example with Thread.exit. Called in the old thread,
-      # which tries until there is a new one.
+      # which tries again until the new thread could be started.
       def replace(name)
         @lock.synchronize { @threads.keep_if(&:alive?) << start_thread(name) }
       rescue ThreadError # the system allows no more threads, or the program is ending
@@ -117,8 +117,8 @@ module Heddle
         retry if !@requests.closed? && Thread.main.alive?
       end
 
-      # Clears the fiber storage: a new thread has a copy of its creator's storage, and each request may change it.
-      # Thread locals remain, as in any server with threads.
+      # Clears the thread's fiber storage. At the start of the thread it is a copy of the creator's storage, and each
+      # request may change it. Thread locals remain, as in any server with threads.
       def clear_storage = Fiber.current.storage&.each_key { |key| Fiber[key] = nil }
 
       def change_freed(by)

@@ -4,8 +4,8 @@ module Heddle
   class Server
     # Adds up the statistics of several loops in a process.
     module Statistics
-      # The maximum of these values is taken, not the sum: they are the same in all loops, or only the worst one
-      # matters.
+      # For these names, the result has the maximum of the loops' values instead of their sum: the values are the same
+      # in all loops, or only the worst one matters.
       GREATEST = %i[lag heartbeat_age memory].freeze
       private_constant :GREATEST
 

@@ -12,8 +12,9 @@ module Heddle
     class ThreadGuard
       autoload :Aborts, "heddle/server/thread_guard/aborts"
 
-      # Makes Thread.kill and Thread.exit call the methods that the guard defines on a thread. Ruby's own versions don't
-      # call them. The first guard prepends this module to Thread's singleton class.
+      # Makes Thread.kill and Thread.exit call the methods that the guard defines on a thread. Ruby's own versions of
+      # Thread.kill and Thread.exit don't call these methods. The first guard prepends this module to Thread's singleton
+      # class.
       module Ending
         # @see Thread.kill
         def kill(thread) = thread.is_a?(Thread) ? thread.kill : super

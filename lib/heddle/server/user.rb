@@ -37,7 +37,7 @@ module Heddle
 
       # Makes the user the owner of the log file. Does not follow a link: the user may have put it there, to become the
       # owner of another file. A failure is ignored, because the user may be allowed to open the file anyway;
-      # {check_log} tries that.
+      # {check_log} tries to open it.
       def self.give(path, uid, gid)
         ::File.open(path, ::File::RDONLY | ::File::NOFOLLOW | ::File::NONBLOCK) do |file|
           file.chown(uid, gid) if file.stat.file? && file.stat.nlink == 1

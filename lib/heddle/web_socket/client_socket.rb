@@ -40,7 +40,7 @@ module Heddle
 
       # @return [String, nil] the subprotocol that the server has selected
       attr_reader :protocol
-      # @return [Integer, nil] the close code; 1006: it ended without a close frame; nil: it is open
+      # @return [Integer, nil] the close code; 1006 if the socket ended without a close frame; nil while it is open
       attr_reader :close_code
       # @return [String, nil] the server's reason in the close frame
       attr_reader :close_reason

@@ -7,7 +7,7 @@ require "heddle/server"
 module Rackup
   # The module in which rackup and Rails look for servers.
   module Handler
-    # `rackup -s heddle` and `rails server -u heddle`. `heddle serve` needs neither of them.
+    # Runs Heddle for `rackup -s heddle` and `rails server -u heddle`. `heddle serve` does not use this class.
     #
     # Every option of `heddle help serve` can be set by its name (`rackup -s heddle -O head_timeout=5`) or by its
     # environment variable. Requests are logged only with `-O access_log` or HEDDLE_ACCESS_LOG, because rackup and Rails

@@ -87,8 +87,8 @@ class ClusterMemoryGuardTest < Minitest::Test
     check(guard, 0)
 
     assert_equal [[0, fleet.workers.first]], fleet.started
-    assert_equal ["replacing worker 0: it uses 900 MiB of memory (worker_memory_limit 600 MiB or up to a " \
-                  "tenth less)"], @lines
+    assert_equal ["replacing worker 0: it uses 900 MiB of memory (worker_memory_limit 600 MiB, minus at " \
+                  "most a tenth)"], @lines
     fleet.workers.first.state[0] = :starting
     check(guard, 10)
 
@@ -141,7 +141,7 @@ class ClusterMemoryGuardTest < Minitest::Test
 
     assert_empty fleet.started
     assert_equal 2, @lines.size
-    assert_match(/\Aall processes together use 220 MiB of 200 MiB of memory, and replacing a worker would free none/,
+    assert_match(/\Aall processes together use 220 MiB of 200 MiB of memory. Replacing a worker would free none:/,
                  @lines.first)
   end
 

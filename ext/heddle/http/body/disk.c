@@ -22,7 +22,7 @@ static void add_bytes(uint16_t address, uint64_t bytes)
         atomic_store(&disk.slot->body_disk, disk.used);
 }
 
-/* May the client address of this body use `bytes` more? The caller has checked that they fit into the limit. */
+/* May this body's client address use `bytes` more? The caller has checked that all bodies together fit into `limit`. */
 static bool fits_address(uint64_t limit, const heddle_body_disk_count *body, uint64_t bytes, uint64_t all)
 {
     if (!body->address || all + bytes <= limit / 2)

@@ -8,7 +8,7 @@ enum {
     HEDDLE_BODY_FILES_MOST = 1024,              /* the limit of a process; the buffers of 1024 files use 64 MiB */
     HEDDLE_BODY_FILES_SHARE = 4,                /* the files use at most a fourth of the process's descriptors */
     HEDDLE_BODY_FILES_CONNECTION_SHARE = 8,     /* one connection uses at most an eighth of the files */
-    HEDDLE_BODY_FILES_FEW = 4,                  /* only addresses with fewer files may use the last quarter */
+    HEDDLE_BODY_FILES_FEW = 4,                  /* only addresses with fewer files may use the limit's last quarter */
 };
 
 /* Returns how many of these files a process with this limit of descriptors may open. */

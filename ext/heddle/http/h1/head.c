@@ -3,7 +3,7 @@
 #include "http/h1/malformed_lines.h"
 
 enum {
-    /* how many bytes before the new bytes are searched first for the start of the line */
+    /* the start of the line is first searched only in this many bytes before the new bytes */
     LOOK_BACK = 256,
 };
 

@@ -24,7 +24,7 @@ struct heddle_h2_block {
     uint32_t crumbs;       /* number of cookie fields (RFC 9113, 8.2.3) */
     uint64_t list_size;    /* the size of all fields, as counted by RFC 9113, 6.5.2 */
     bool response;         /* the block of a response; false: of a request */
-    bool trailers;         /* the block has trailers: a request's are only checked, a response's are kept */
+    bool trailers;         /* the block has trailers; a request's trailers are only checked, a response's are kept */
     bool malformed, too_large, no_memory;
     bool has_pseudo[HEDDLE_H2_PSEUDO_FIELDS];
     heddle_slice pseudo[HEDDLE_H2_PSEUDO_FIELDS];

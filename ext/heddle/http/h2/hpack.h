@@ -35,7 +35,7 @@ int64_t heddle_huffman_decode(const uint8_t *bytes, size_t size, char *to);
 
 typedef struct {
     uint32_t name_size, value_size;
-    uint32_t hash; /* of name and value; only in an encoder's entries */
+    uint32_t hash; /* the hash of name and value; only encoders use it */
     char bytes[];  /* the name, then the value */
 } heddle_hpack_entry;
 
@@ -110,7 +110,7 @@ typedef struct {
 void heddle_hpack_encoder_start(heddle_hpack_encoder *encoder);
 /* Called with the peer's SETTINGS_HEADER_TABLE_SIZE. The encoder never uses more than the default. */
 void heddle_hpack_encoder_limit(heddle_hpack_encoder *encoder, uint32_t limit);
-/* Empties and frees the table of an idle connection. The next block announces that. */
+/* Empties and frees the table of an idle connection. The next block tells the peer's decoder to empty its table. */
 void heddle_hpack_encoder_trim(heddle_hpack_encoder *encoder);
 
 /*

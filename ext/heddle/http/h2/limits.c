@@ -4,7 +4,7 @@
 
 enum {
     SECOND = 1000000000,
-    FRAMES_PER_STREAM = 10,     /* each stream allows so many more PRIORITY frames, and so many WINDOW_UPDATE frames */
+    FRAMES_PER_STREAM = 10,     /* each stream allows this many more frames of two types: PRIORITY, WINDOW_UPDATE */
     /*
      * WINDOW_UPDATE frames that a client may send for each DATA frame that it receives. Go's clients and servers update
      * both windows for each 4 KiB that they read, which makes 8 for a frame of 16 KiB.
@@ -164,9 +164,9 @@ static bool has_stalled(const heddle_h2_session *session, heddle_h2_progress *pr
 }
 
 /*
- * Ends the session, or single streams, if the client reads output too slowly. It requires a rate of sent bytes, not
- * just any progress, because even a very slow client may read a byte now and then. A stream that waits for its turn has
- * not stalled: only the check of the whole connection applies to it.
+ * Ends the session, or single streams, if the client reads output too slowly. The output must be sent at the minimum
+ * rate write_rate: any progress is not enough, because even a very slow client may read a byte now and then. A stream
+ * that waits for its turn has not stalled, so only the check of the whole connection applies to it.
  */
 static void check_progress(heddle_h2_session *session)
 {

@@ -40,8 +40,8 @@ typedef struct {
     uint32_t overhead; /* bytes by which an eighth of all received bytes may exceed the payload of both directions */
     uint32_t control_answers;     /* acknowledgements of SETTINGS and PING that were not pulled yet */
     /*
-     * WINDOW_UPDATE frames, and as many PRIORITY frames. Each stream allows more frames of both types, and each sent
-     * DATA frame allows more WINDOW_UPDATE frames.
+     * The number of WINDOW_UPDATE frames that the peer may send in any case. The same number of PRIORITY frames is
+     * allowed. Each stream allows more frames of both types, and each sent DATA frame allows more WINDOW_UPDATE frames.
      */
     uint32_t updates;
     uint32_t settings_entries;    /* entries of one SETTINGS frame */

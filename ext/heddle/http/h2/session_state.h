@@ -20,7 +20,7 @@ typedef enum {
     HEDDLE_H2_ENDED,              /* request and response are complete */
     HEDDLE_H2_RESET_BY_US,
     HEDDLE_H2_RESET_BY_PEER,      /* also if the server's GOAWAY excludes the stream */
-    HEDDLE_H2_FORGOTTEN,          /* the session no longer knows how the stream was closed, or it was never used */
+    HEDDLE_H2_FORGOTTEN, /* the session no longer knows how the stream was closed, or the stream was never used */
     HEDDLE_H2_STATES,
 } heddle_h2_state;
 
@@ -118,8 +118,8 @@ struct heddle_h2_stream {
     uint8_t urgency;
     uint8_t waits;       /* heddle_h2_wait */
     bool incremental;
-    bool held;           /* the owner still uses it */
-    bool listed;         /* it is in the list of streams that can send */
+    bool held;           /* the owner still uses the stream */
+    bool listed;         /* the stream is in the list of streams that can send */
     bool head_written, finished; /* the owner has written the head, or the end */
     bool rejected;       /* on the server: the request exceeds a limit (on_rejection), and its body is discarded */
     bool answered;       /* on the client: the final head was received */

@@ -18,7 +18,7 @@ enum {
 /* A request and its response: the values that a line may show. */
 typedef struct {
     const heddle_exchange *exchange;
-    heddle_slice method, target; /* in the exchange's bytes; cut */
+    heddle_slice method, target; /* slices of the exchange's bytes, cut to the limits above */
     const char *remote; /* the client's address, or NULL */
     const char *proxy;  /* the address of the trusted proxy in front of it, or NULL */
     const char *tls;    /* the TLS version, or NULL */

@@ -278,8 +278,8 @@ static void resume_stream(heddle_connection *connection, VALUE description)
 }
 
 /*
- * Returns the description. If it can't be read, reports it and returns nil: the connection is closed, and the client
- * reconnects with its last position.
+ * Returns the description. If it can't be read, reports that and returns nil. Then the connection is closed, and the
+ * client reconnects with its last position.
  */
 static VALUE load_stream(heddle_engine *engine, VALUE description, int *state)
 {

@@ -1,6 +1,6 @@
 /*
- * The HTTP/1.1 carrier of a push session (a WebSocket or an event stream): the connection, which changes to the
- * protocol below after the head of the response.
+ * The HTTP/1.1 carrier of a push session (a WebSocket or an event stream): the connection. After the head of the
+ * response, the connection changes from HTTP/1.1 to heddle_push_protocol (below).
  */
 
 #include "http/h1/server/server.h"

@@ -182,7 +182,7 @@ void heddle_push_release_hold(heddle_push_session *session)
     if (--session->depth > 0 || session->running)
         return;
     if (connection && !heddle_push_is_in_loop(session))
-        return; /* on another thread: the queued output wakes the loop, which will do what follows */
+        return; /* on another thread: the queued output wakes the loop, which then takes the steps below */
     if (!connection)
         free_session(session);
     else if (heddle_push_has_work(session) && !session->work.list)

@@ -63,7 +63,7 @@ struct heddle_push_subscription {
 
 /* The arguments of a subscription. A session may subscribe to a topic once for each envelope. */
 typedef struct {
-    const char *name; /* of the topic */
+    const char *name; /* the topic's name */
     size_t size;
     const char *lines; /* sent before each event */
     size_t lines_size;

@@ -43,9 +43,9 @@ typedef enum {
 
 typedef struct {
     uint8_t stage;        /* a stage, see frame_reader.c */
-    uint8_t opcode;       /* of the frame */
+    uint8_t opcode;       /* the opcode of the current frame */
     bool final;           /* the frame is the last one of its message */
-    bool from_client;     /* frames must be masked; otherwise they must not be */
+    bool from_client;     /* the peer is a client, whose frames must be masked; a server's frames must not be masked */
     bool allows_deflate;  /* permessage-deflate was negotiated */
     uint8_t head_size;    /* bytes that `head` has so far */
     uint8_t head_needed;  /* bytes of the whole head, as far as they are known */

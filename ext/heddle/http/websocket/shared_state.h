@@ -14,14 +14,14 @@ enum {
 typedef struct {
     heddle_websocket_limits limits;
     uint64_t output_limit; /* bytes of output that may wait for a client */
-    int64_t ping;          /* ns without input before a ping is sent; 0: none is sent */
+    int64_t ping;          /* ns without input before a ping is sent; 0: no pings are sent */
     uint64_t unfinished_limit; /* the maximum of `unfinished` */
     uint64_t unfinished;   /* bytes of memory of all unfinished messages */
     int64_t timeout;       /* ns for the client to answer a ping or a close frame */
     heddle_deflater *deflater; /* shared by all sockets that have negotiated permessage-deflate; NULL: none yet */
     VALUE loader;          /* makes the handlers of handed-off sockets, see handoff.c; 0: there is none */
     VALUE clients;         /* an Array with the WebSocket::Session of each socket at its slot; 0: none yet */
-    uint32_t free_slot, slot_count; /* the first free slot (each free slot has the number of the next); all slots */
+    uint32_t free_slot, slot_count; /* the first free slot, which has the number of the next; how many slots exist */
     uint16_t retire_code;  /* the close code when the server stops (chosen by server/drain.rb) … */
     int64_t retire_time;   /* … and the time over which the close frames are spread, ns */
     int64_t retire_end;    /* until then sockets wait for on_shutdown: CLOCK_MONOTONIC, ns */

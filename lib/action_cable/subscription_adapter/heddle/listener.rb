@@ -37,7 +37,7 @@ module ActionCable
         # @api private
         def invoke_callback(callback, message)
           super
-        rescue ::Heddle::ApplicationFailure => e # NotImplementedError, too, which is not a StandardError
+        rescue ::Heddle::ApplicationFailure => e # includes NotImplementedError, unlike StandardError
           log_failure("a subscriber of Action Cable failed", e)
         end
 
@@ -68,7 +68,7 @@ module ActionCable
         def listen(channel)
           ::Heddle::PubSub.subscribe(channel) do |message|
             if message.reset?
-              next @logger.warn("broadcasts of #{channel} were lost: too many came at once, or their history is lost")
+              next @logger.warn("broadcasts of #{channel} were lost: too many came at once, or pub/sub lost some")
             end
 
             broadcast(channel, message.data.dup.force_encoding(Encoding::UTF_8))

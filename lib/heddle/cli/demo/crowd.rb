@@ -12,7 +12,7 @@ module Heddle
         # Seconds between two reports, and seconds after which a client fails if it gets no response.
         INTERVAL = 0.5
         TIMEOUT = 10
-        # The program of that process, which gets the load path of this process.
+        # The program of the separate process, which gets the load path of this process.
         SCRIPT = "require 'heddle/cli/demo'; Heddle::CLI::Demo::Crowd.main(ARGV)"
         private_constant :INTERVAL, :TIMEOUT, :SCRIPT
 

@@ -4,7 +4,7 @@ module Heddle
   module CLI
     class Doctor
       # Finds out, from files in the application's folder, which commands start the server, and which code depends on
-      # how it is started.
+      # how the server is started.
       class Deployment
         # Files that start a server in production.
         FILES = %w[Dockerfile Procfile bin/docker-entrypoint].freeze

@@ -134,8 +134,8 @@ module Heddle
           end
         end
 
-        # Moves the gem to the group production. `bundle add heddle` adds it without a group, and on machines where the
-        # gem can't be compiled, every command would then fail to load it.
+        # Moves the gem to the group production. `bundle add heddle` adds the gem without a group. On machines where the
+        # gem can't be compiled, every command of the application would then fail to load it.
         def limit_to_production(lines, path, calls)
           call = calls.find { |one| name_of(one) == "heddle" && !grouped?(one) } or return
           replace_call(lines, path, call, with_group(call, ":production"), @why_kept)

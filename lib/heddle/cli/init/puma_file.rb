@@ -84,7 +84,7 @@ module Heddle
         private
 
         # Runs the file without the environment variables that Heddle reads itself, to get the file's own defaults, and
-        # again with them. Returns the first run, unless fewer statements fail in the second.
+        # again with these variables. Returns the first run, unless fewer statements fail in the second.
         def run
           path = File.expand_path(@name)
           runs = [OWN_VARIABLES & ENV.keys, []].uniq.map { |without| PumaRun.new(path, @tree, without:) }

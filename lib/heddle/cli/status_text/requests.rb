@@ -13,8 +13,8 @@ module Heddle
         # @param columns [Integer]
         def initialize(workers, columns:)
           @workers = workers
-          # Characters for method and target. The columns before them need 19, and about 30 remain for a file and line
-          # after them.
+          # Number of characters for method and target. The fields before them need 19 characters, and about 30 remain
+          # for the file and line after them.
           @room = (columns - 50).clamp(20, 60)
         end
 

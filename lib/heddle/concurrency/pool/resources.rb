@@ -8,9 +8,9 @@ module Heddle
     private
 
     # May the pool make another resource, according to its own limit? An empty pool makes one resource at a time.
-    # Otherwise the number of resources being made never exceeds the number of existing ones. So the pool at most
-    # doubles, and waiting tasks can get resources that are released meanwhile. After a failure, a pool that is not
-    # empty makes no resource for `retry_after` seconds.
+    # Otherwise the number of resources being made never exceeds the number of existing ones. So a burst of tasks does
+    # not make the whole pool at once, and these tasks can get resources that are released meanwhile. After a failure,
+    # a pool that is not empty makes no resource for `retry_after` seconds.
     def grow?
       return false if size + @creating >= limit
 
@@ -22,7 +22,7 @@ module Heddle
     rescue StandardError
       raise if size.zero?
 
-      # No more resources can be made for now; the existing ones continue to serve.
+      # The failed attempt shows that no more resources can be made for now, so this task waits for an existing one.
       @not_before = now + @retry_after
       @limit.refused(size)
       await(deadline, place, first: true)
@@ -87,7 +87,8 @@ module Heddle
       held = time - slot.since
       @statistics.held_seconds += held
       @came_back = true
-      @limit.returned(held) unless @waiters.empty? # the limit empties its list of times only while tasks wait
+      # AdaptiveLimit keeps each of these times until its next check, and it is checked only while tasks wait.
+      @limit.returned(held) unless @waiters.empty?
     end
 
     # Is the connection still open on the server's side?

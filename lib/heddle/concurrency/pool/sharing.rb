@@ -15,8 +15,8 @@ module Heddle
         def pools = Ractor.current[:heddle_pools] ||= ObjectSpace::WeakMap.new
 
         # Pools with `max_total` get their shares from this object: `open(name, total)` returns a counter of shares, or
-        # nil in a child process of a worker. The server sets the object in each worker. Without it, or with nil, this
-        # process alone may make as many resources as the limit allows.
+        # nil in a child process of a worker. The server sets the object in each worker. If no object is set, or if
+        # `open` returns nil, this process alone may make as many resources as the limit allows.
         def sharing = Ractor.current[:heddle_pool_sharing]
 
         def sharing=(sharing)
@@ -24,7 +24,7 @@ module Heddle
         end
 
         # Called in the pools' loop when another worker waits for a share, or has returned one.
-        # @return [Float, nil] seconds until the next call; nil: the next call comes with the next change
+        # @return [Float, nil] seconds until the next call; nil if no call is needed before the next such change
         def shares_changed
           loop = Fiber.current_scheduler
           Pool.all.each { |pool| pool.__send__(:shares_changed, loop) }

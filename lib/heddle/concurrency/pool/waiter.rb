@@ -115,7 +115,7 @@ module Heddle
         end
       end
 
-      # Was the scope opened after the slot was acquired? If so, it ends before the slot is released.
+      # Was the scope opened after the slot was acquired? If so, the scope ends before the slot is released.
       def inside?(scope, frame)
         until (scope = scope.outer).nil?
           return true if scope.equal?(frame)

@@ -28,7 +28,7 @@ module Heddle
         # @api private
         def heddle_needs_connection? = @heddle_waiting.to_i > @queue.size
 
-        # The connections whose check-in closes them. The queue wakes no fiber for such a connection.
+        # The connections that are closed when they are checked in. The queue wakes no fiber for such a connection.
         #
         # @api private
         def heddle_leaving = @heddle_leaving ||= {}.compare_by_identity

@@ -87,7 +87,7 @@ module Heddle
           @reserved += 1
           reserved do
             yield
-            connection.disconnect! unless leaving.key?(connection) # Active Record keeps a pinned one
+            connection.disconnect! unless leaving.key?(connection) # Active Record keeps a pinned connection
           end
         ensure
           leaving.delete(connection)
@@ -138,7 +138,8 @@ module Heddle
           @reserved -= 1 # without the lock, because a killed fiber can't wait for it
         end
 
-        # Returns excess shares. Does nothing if another fiber is doing it.
+        # Gives back the shares that this process no longer needs. Does nothing if another fiber is taking or giving
+        # back shares now.
         def return_shares
           locked = @lock.try_lock or return
           (@taken - used).times do

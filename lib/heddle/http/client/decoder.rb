@@ -136,7 +136,7 @@ module Heddle
           @taken += piece.bytesize
           return unless @input_limit && @taken > (@input_limit * 2) + SLACK
 
-          raise BodyTooLargeError, "the compressed body has more than twice #{@input_limit} bytes (`body_limit`)"
+          raise BodyTooLargeError, "the compressed body is too large for a `body_limit` of #{@input_limit} bytes"
         end
 
         def count(decoded)

@@ -15,10 +15,10 @@ module Heddle
         # @return [Integer, nil] milliseconds before a reconnect; nil: the server has not set it
         attr_reader :retry_after
 
-        # An id with one of these characters is ignored: no field can have them (RFC 9110, 5.5), so Last-Event-ID can't
-        # carry them. WHATWG HTML excludes only NUL.
+        # An id with one of these characters is ignored: no header field may contain such a character (RFC 9110, 5.5),
+        # so Last-Event-ID can't carry the id. WHATWG HTML excludes only NUL.
         CONTROLS = /[\x00-\x08\x0a-\x1f\x7f]/
-        # Values of `retry` above a billion milliseconds (eleven days) are ignored as a mistake.
+        # Values of `retry` of a billion milliseconds (eleven days) or more are ignored as a mistake.
         TIME = /\A\d{1,9}\z/
         private_constant :CONTROLS, :TIME
 

@@ -79,8 +79,9 @@ module Heddle
           false
         end
 
-        # Called when the server has sent something before the request was written completely. Reads it.
-        # @return [Boolean] true: it was the final response; false: an interim response, so writing continues
+        # Reads what the server has sent before the request was written completely.
+        # @return [Boolean] true: the final response has come; false: only interim responses have come, so writing
+        #   continues
         def answered?
           loop do
             head = next_head

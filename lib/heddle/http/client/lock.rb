@@ -8,7 +8,8 @@ module Heddle
       #
       # @api private
       class Lock < Thread::Mutex
-        # In an event loop, an exception interrupts a fiber only where it waits; in a thread without one, anywhere.
+        # In an event loop, an exception from outside interrupts a fiber only where it waits. In a thread without an
+        # event loop, it may interrupt the code anywhere.
         # @param timing [Symbol] when exceptions may interrupt the block in such a thread: `:immediate`,
         #   `:on_blocking`, `:never`
         def self.interruptible(timing, &)

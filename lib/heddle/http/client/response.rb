@@ -126,7 +126,8 @@ module Heddle
         # @param path [String]
         # @return [Integer] size of the file in bytes
         def save(path)
-          # A unique name in the same folder: other tasks and processes may save to the same path.
+          # A temporary file with a unique name in the same folder, because other tasks and processes may save to the
+          # same path.
           partial = File.join(File.dirname(path), ".#{SecureRandom.hex(8)}.partial")
           size = 0
           File.open(partial, File::WRONLY | File::CREAT | File::EXCL | File::BINARY) do |file|

@@ -130,8 +130,10 @@ module Heddle
         # @return [Boolean]
         def hijacked? = defined?(@socket) ? true : false
 
-        # Takes the connection over, also after the head was sent. The server no longer counts it. So if the client's
-        # address has as many of these as it may have connections, closes it: an address could use up the descriptors.
+        # Takes the connection over, also after the head was sent. From then on, the connection no longer counts for the
+        # limits of the server's connections. So that the connections of one address can't use up the descriptors, this
+        # method closes the connection instead if the address already has as many detached connections as the maximum
+        # number of its other connections.
         # @return [Socket] the socket, with the bytes that were read ahead pushed back
         # @raise [ClientGoneError]
         def detach

@@ -36,7 +36,7 @@ module Heddle
         def hold_head(head) = hold(head.status, head.bytes)
 
         # @param head [ResponseHead] a head passed to {#hold_head}
-        # @return [Boolean] false: the head was already sent, or none was held
+        # @return [Boolean] whether the head was withdrawn; false if it was already sent, or if no head was held
         def withdraw_head(_head) = withdraw
 
         # @param head [ResponseHead]

@@ -24,8 +24,8 @@ module Heddle
         WITH_PORT = /\A(?:\[(?<six>[^\]]+)\]|(?<four>[^:\[\]]+)):(?<port>\d{1,5})\z/
         CHECKING_DISABLED = Message::FLAGS[:checking_disabled]
 
-        # @param servers [Array<String>] numeric addresses, with `:port` unless it is 53; none: the servers in
-        #   resolv.conf
+        # @param servers [Array<String>] numeric addresses, each with `:port` unless the port is 53; without an address,
+        #   the client uses the servers in resolv.conf
         # @param timeout [Numeric] seconds to wait for the response of a server
         # @param attempts [Integer] maximum number of attempts for each server
         # @param cache_size [Integer] approximate maximum bytes of cached answers; 0: cache nothing

@@ -203,7 +203,7 @@ module Heddle
           @answered = true
           return self unless soa
 
-          # RFC 2308, section 3: the minimum of both values counts.
+          # RFC 2308, section 3: the TTL is the smaller one of the SOA record's own TTL and its field `minimum`.
           @response.authorities << soa.with(ttl: [soa.ttl, soa.data.minimum].min)
           self
         end

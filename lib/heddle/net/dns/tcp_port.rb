@@ -9,7 +9,8 @@ module Heddle
       # The TCP socket of a {Server}. One fiber accepts connections, and each connection has a fiber. A connection may
       # have many queries, which are answered in any order (RFC 7766).
       class TCPPort
-        # Seconds before accepting is tried again after the system lacked a descriptor or memory for a connection.
+        # Seconds to wait before the next attempt to accept, when the system lacks a descriptor or memory for a
+        # connection.
         PAUSE = 0.1
 
         # @return [Integer] number of connections accepted so far

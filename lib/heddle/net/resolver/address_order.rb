@@ -23,7 +23,7 @@ module Heddle
         IPV4 = 35
         IPV6 = 40
 
-        # Any port except 0. Nothing is sent to it.
+        # Nothing is sent to this port, so any number except 0 would do.
         PROBE_PORT = 9
 
         # @param reachable [#call, nil] takes an address (String) and returns whether it has a route; nil: ask the

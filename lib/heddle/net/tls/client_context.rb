@@ -60,7 +60,8 @@ module Heddle
 
         # @param ca [String, nil] a file or folder of trusted CA certificates in PEM, in place of the system's
         # @param cert [String, nil] the client's certificate: PEM text, or the path of a PEM file
-        # @param key [String, nil] the certificate's key, in the same forms; nil: it is in `cert`
+        # @param key [String, nil] the certificate's key: PEM text, or the path of a PEM file; nil: `cert` contains the
+        #   key
         # @param protocols [Array<String>] the protocols to offer by ALPN (RFC 7301)
         # @param verify [Boolean] false: accept any certificate of the server; only for tests
         # @param minimum ["1.2", "1.3"] the minimum TLS version

@@ -5,7 +5,8 @@ module Heddle
     class TLS
       # The OpenSSL contexts for one set of {Credentials}: one context for each set of host names.
       class Contexts
-        # For TLS 1.2: forward secrecy and authenticated encryption only. All ciphers of 1.3 have both.
+        # The ciphers for TLS 1.2: only those with forward secrecy and authenticated encryption. All ciphers of TLS 1.3
+        # have both properties.
         CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
         private_constant :CIPHERS
 

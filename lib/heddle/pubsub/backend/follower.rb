@@ -19,7 +19,7 @@ module Heddle
         RECENT = 10_000
         # Maximum seconds that a read waits for a message. After that the epoch is checked.
         WAIT = 5
-        # The same maximum while the backend has counted messages that the previous read did not return.
+        # Replaces WAIT while the follower knows that the backend has counted messages which no read has returned yet.
         SHORT_WAIT = 0.01
         private_constant :MAX_MESSAGES, :BYTES, :RECENT, :WAIT, :SHORT_WAIT
 

@@ -219,7 +219,7 @@ module Heddle
         end
 
         # Called when another program has written rows with the next numbers. Increases the count, so that the next
-        # batch comes after them.
+        # batch gets the numbers after these rows.
         # @raise [LostError] always, so that the publisher tries again
         def pass_foreign_rows
           translate { @pg.exec(<<~SQL) }

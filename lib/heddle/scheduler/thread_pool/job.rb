@@ -102,7 +102,7 @@ module Heddle
         def locked(&) = Fiber.blocking { @lock.synchronize(&) }
 
         # Discards the Stop exceptions that came after the end of the work, so that they don't interrupt the next work.
-        # Each exception in the fiber may have caused one.
+        # Each exception that was raised in the waiting fiber may have caused one Stop.
         def drop_late_stops
           Thread.handle_interrupt(Stop => :immediate) { Thread.pass }
         rescue Stop

@@ -36,7 +36,8 @@ module Heddle
 
         private
 
-        # The details of unprotected workers (option `canary_unprotected`) count only while there are no others.
+        # The details of unprotected workers (option `canary_unprotected`) count only until a protected worker has
+        # reported its own.
         def unprotected?(worker) = worker.index < worker.mold.configuration.unprotected_workers
       end
     end

@@ -10,7 +10,8 @@ module Heddle
       # numbers are in an environment variable.
       class Inheritance
         VARIABLE = "HEDDLE_INHERITED"
-        # A new master writes one of these when it serves. Any other text is the reason why it could not start.
+        # A new master reports one of these two texts when it serves. Any other text is the reason why it could not
+        # start.
         READY = "ready\n"
         READY_WITHOUT_HANDOFF = "ready, with another format of handoffs\n"
         # Maximum number of bytes of a report, which a pipe accepts at once.

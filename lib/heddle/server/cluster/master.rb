@@ -131,7 +131,8 @@ module Heddle
           @stopping = "now" if now
           replaced ? resources.release_listeners : resources.stop_listening
           @jobs.retire
-          fleet.workers.each { |worker| fleet.retire(worker, @stopping) unless worker.pid } # end with their mold
+          # Workers that are not forked yet end with their mold.
+          fleet.workers.each { |worker| fleet.retire(worker, @stopping) unless worker.pid }
           @mold_supervisor.stop
           # The connections in the kernel's queue can only be served by the last process that has the socket open. That
           # must be a worker, so the molds have to end first.

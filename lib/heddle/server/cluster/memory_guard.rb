@@ -77,7 +77,7 @@ module Heddle
         # Replaces one worker at a time, because new workers are slow at first.
         def replace_one(now)
           worker, event, fields = oversized || over_budget
-          return unless worker && @fleet.start(worker.index, replaces: worker) # or tried again later
+          return unless worker && @fleet.start(worker.index, replaces: worker) # the next check tries again
 
           @replaced_at = now
           @log.event(event, **worker.fields, memory: @sizes[worker], **fields)

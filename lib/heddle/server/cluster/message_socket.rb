@@ -33,8 +33,8 @@ module Heddle
 
         # @return [IO] the socket, readable when there is a message
         attr_reader :io
-        # @return [SystemCallError, IOError, nil] the error because of which nothing more can be read; nil: there was
-        #   none
+        # @return [SystemCallError, IOError, nil] the error after which nothing more can be read; nil if no such error
+        #   has occurred
         attr_reader :failure
 
         # @return [Array(MessageSocket, MessageSocket)] both ends

@@ -147,7 +147,8 @@ module Heddle
 
         def fork_intermediate(message, reader, writer)
           fork do
-            # The worker inherits this handler, and replaces it by its own one. Until then it has no request.
+            # The worker inherits this handler, and later sets its own. Before that, it has no request that `exit!`
+            # could cut off.
             trap("TERM") { exit!(0) }
             reader.close
             writer.write(fork_worker(message, writer).to_s)

@@ -89,7 +89,7 @@ module Heddle
         # @return [void]
         def abandon(reason) = @reload&.abandon(reason)
 
-        # Kills all molds. From now on none is started.
+        # Kills all molds. From now on no mold is started.
         # @return [void]
         def stop
           @stopped = true
@@ -141,8 +141,9 @@ module Heddle
         end
 
         # Returns the worker that has served the most requests, if there are enough of them and its mold is not warm
-        # yet. Workers that are forked from it share what its requests have filled, such as caches, compiled templates
-        # and Ruby's inline caches. Otherwise each worker would fill its own.
+        # yet. Workers that are forked from it share the memory of what its requests have filled: caches, compiled
+        # templates and Ruby's inline caches, for example. Workers of a mold that has served no request each fill copies
+        # of their own.
         def refork_candidate
           mold = fleet.mold
           return if mold.nil? || mold.warm || !mold.ready? || !fleet.complete?

@@ -27,7 +27,8 @@ module Heddle
                      pubsub: resources.pubsub_descriptors }
           passed = [sockets.values, values.except(:listeners).values].flatten.compact
           values[:handoff] = Net::Sockets::HANDOFF_VERSION
-          # systemd's WATCHDOG_PID has the process id of this master. With it, the new one would not notify systemd.
+          # systemd's WATCHDOG_PID has the process id of this master. With this variable, the new master would not
+          # notify systemd.
           environment = { Inheritance::VARIABLE => JSON.generate(values), "WATCHDOG_PID" => nil, **folder.variables }
           @pid = spawn(environment, *command, **passed.to_h { |fd| [fd, fd] }, chdir: folder.path)
         ensure

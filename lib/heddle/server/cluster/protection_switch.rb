@@ -4,7 +4,7 @@ module Heddle
   class Server
     module Cluster
       # Decides whether new workers have protections. An operator can switch protections on and off for all workers.
-      # After several crashes of protected workers, new workers get none.
+      # After several crashes of protected workers, new workers get no protections.
       class ProtectionSwitch
         # This many crashes of protected workers within PERIOD seconds switch the protections off.
         CRASHES = 2

@@ -30,8 +30,8 @@ module Heddle
         def running? = !@pid.nil?
 
         # Starts the process, or asks it to end if it must be replaced. It must be replaced after a reload, which
-        # creates a new configuration object. A mold that was a worker (see `refork_after`) keeps the object, because
-        # its code is the same.
+        # creates a new configuration object. A mold that was a worker (see `refork_after`) has the same configuration
+        # object as the mold before it, because its code is the same.
         # @param mold [MoldHandle, nil] the mold that forks the workers
         # @return [void]
         def follow(mold)

@@ -25,8 +25,8 @@ module Heddle
           @notify.ready(problem ? "#{text}; not reloaded: #{problem}" : text)
         end
 
-        # Reports that a reload has begun. The caller must call {#reloaded} when it has ended, because systemd waits for
-        # that. Does nothing before the workers have served for the first time.
+        # Reports that a reload has begun. The caller must call {#reloaded} when the reload has ended, because systemd
+        # waits for the end of the reload. Does nothing before the workers have served for the first time.
         # @return [void]
         def reloading
           @notify.reloading if @served

@@ -46,7 +46,7 @@ module Heddle
           @commands = Thread::Queue.new
         end
 
-        # Serves until the master asks the worker to end, or has ended itself. Never returns.
+        # Serves until the master asks the worker to end, or until the master itself has ended. Never returns.
         # @param app [#call]
         def run(app)
           Process.setproctitle("heddle: #{"reserve " if @reserve.positive?}worker #{index}")

@@ -91,8 +91,9 @@ module Heddle
           end
         end
 
-        # @return [String, nil] why this platform has fewer protections by default: Heddle is not tested on it; nil if
-        #   it has all. If the option `protect` is set, its protections are on in any case.
+        # @return [String, nil] the reason why not all protections are on by default, if Heddle is not tested on this
+        #   platform; otherwise nil. Also nil if the option `protect` is set, because this option then decides which
+        #   protections are on.
         def untested = (Platform.untested if source(:protect).kind == :default)
 
         # @return [Integer] the maximum number of reserve workers, which serve only while all others are blocked; 0
@@ -101,8 +102,8 @@ module Heddle
           worker_processes? && mode == :fiber && protections.include?(:handoff) ? reserve_workers : 0
         end
 
-        # @return [Integer] how many workers run without protections, for comparison with the others; these are the
-        #   first ones
+        # @return [Integer] how many workers run without protections, for comparison with the others: the workers with
+        #   the lowest numbers
         def unprotected_workers
           return 0 unless canary_unprotected.positive? && worker_processes?
 

@@ -100,8 +100,8 @@ module Heddle
         end
 
         # @param uid [Integer] the user of the process that listens on {#path}
-        # @return [Boolean] whether a command may be sent to that process. The user must be the current one, or the
-        #   owner of the socket's folder. The latter is for root, who controls servers of other users.
+        # @return [Boolean] whether a command may be sent to that process. That process must belong to the current user
+        #   or to the owner of the socket's folder. The second case lets root control servers of other users.
         def trusts?(uid) = uid == Process.euid || (!abstract? && uid == self.class.owner_of(File.dirname(path)))
 
         # @return [String]

@@ -92,7 +92,7 @@ module Heddle
           ask("POST", "/publish?#{URI.encode_www_form(topic:)}", data).chomp
         end
 
-        # Waits until the server has stopped. The block must stop it.
+        # Waits until the server has stopped. The block must stop the server.
         # @yield after the waiting request is sent; the server accepts the request's connection before the connection of
         #   a command in the block
         # @return [Boolean, nil] whether every request was answered; nil: the server has stopped without a response

@@ -48,8 +48,8 @@ module Heddle
           "no worker serves yet" if handles.none?(&:serving?)
         end
 
-        # @return [String, nil] why the server should be restarted; nil: it is alive. One stuck worker is no reason,
-        #   because the master replaces it.
+        # @return [String, nil] why the server should be restarted; nil: it is alive. One stuck worker is no reason for
+        #   a restart, because the master replaces that worker.
         def dead
           serving = handles.select(&:serving?)
           blocked = serving.map { |one| scoreboard(one)[:busy_for] || 0 }
@@ -136,7 +136,7 @@ module Heddle
         # workers.
         def processes = (@master.fleet&.size || 0) + @master.configuration.reserve_count
 
-        # Asks all workers at the same time, because a stuck one takes until the time limit.
+        # Asks all workers at the same time, because the wait for a stuck worker lasts until the time limit.
         def ask_all(what, arguments = nil, timeout: TIMEOUT)
           asked = handles.map do |one|
             [one, Heddle.async { one.report(what, timeout, arguments) unless one.state == :starting }]

@@ -20,7 +20,7 @@ module Heddle
         #
         # @param app [#call]
         # @param listeners [Listeners]
-        # @param around [#call] called in the first loop with a block; the block serves
+        # @param around [#call] called in the first loop; must call the block that it gets, which serves the requests
         # @yield once, when all loops accept requests
         # @return [Boolean] whether every request was answered
         def run(app, listeners, around, &ready)

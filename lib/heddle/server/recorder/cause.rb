@@ -20,11 +20,13 @@ module Heddle
         # fiber releases a resource.
         OTHERS_RUN = %i[ready preempted queued].freeze
         RELEASED = %i[lock checkout].freeze
-        # If one request waits for another, which waits for a third and so on, at most this many are followed.
+        # If one request waits for another, which waits for a third and so on, at most this many of these waits are
+        # followed.
         DEPTH = 8
         # Samples (stacks of running code) explain a period only if they cover more than this share of it.
         SAMPLED_SHARE = 0.4
-        # Maximum number of stretches that are examined for one wait or request. It bounds the work for long queues.
+        # Maximum number of stretches that are examined for one wait or request, so that a long queue does not cause
+        # unlimited work.
         MAX_EXAMINED = 100
         private_constant :OTHERS_RUN, :RELEASED, :DEPTH, :SAMPLED_SHARE, :MAX_EXAMINED
 

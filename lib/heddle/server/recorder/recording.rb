@@ -10,8 +10,8 @@ module Heddle
         KEPT = 16_384
         TAKEN = 131_072
         HEDDLE = ::File.expand_path("../../..", __dir__)
-        # What a file belongs to: the application; a library that only acts for its caller (HELPER), whose callers are
-        # shown instead; a gem.
+        # Kinds of files: of the application (APPLICATION); of a library that only acts for its callers, which are shown
+        # instead of it (HELPER); of a gem (GEM).
         APPLICATION = 0
         HELPER = 1
         GEM = 2
@@ -57,8 +57,8 @@ module Heddle
 
           def taking? = @taking == Process.pid
 
-          # @return [Array<Array(String, Integer)>] beginnings of paths, and what these files belong to; the first match
-          #   counts
+          # @return [Array<Array(String, Integer)>] prefixes of paths, each with the kind of the files whose paths begin
+          #   with it; the first prefix that matches a path counts
           def prefixes
             helpers = ["#{HEDDLE}/heddle", "<internal:", "#{RbConfig::CONFIG["rubylibdir"]}/",
                        "#{Gem::RUBYGEMS_DIR}/rubygems"]

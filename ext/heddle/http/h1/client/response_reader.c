@@ -103,7 +103,7 @@ static VALUE reader_initialize(VALUE object, VALUE connection, VALUE configurati
 static void follow_head(reader *self, const heddle_response_head *head)
 {
     if (head->status < 200 && !head->upgrade) {
-        change_state(self, AT_HEAD); /* after an interim response, the final one follows */
+        change_state(self, AT_HEAD); /* another head follows an interim response */
         return;
     }
     self->keep_alive = head->keep_alive;
@@ -219,7 +219,7 @@ static ssize_t receive_into(VALUE body, heddle_outbound *connection, size_t size
     return result;
 }
 
-/* Adds at most `most` bytes that were received before, or else receives some. */
+/* Adds at most `most` bytes from the connection's buffer. If the buffer is empty, receives at most `most` bytes. */
 static ssize_t take_bytes(VALUE body, heddle_outbound *connection, size_t most)
 {
     size_t size = heddle_least(heddle_bytes_left(&connection->input), most);

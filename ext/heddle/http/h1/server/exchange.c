@@ -200,11 +200,14 @@ static VALUE detach_connection(heddle_connection *connection)
 HEDDLE_DEFINE_METHOD(exchange_detach_socket, "detach_socket",
                      detach_connection(heddle_exchange_open_connection(heddle_exchange_handle_of(self))))
 
-/* The number of the client's address (net/listener.h); 0: its connections are not limited. */
+/* The number of the client's address (net/listener.h); 0: the connections of this client are not limited. */
 HEDDLE_DEFINE_METHOD(exchange_address_number, "address_number",
                      INT2FIX(heddle_exchange_open_connection(heddle_exchange_handle_of(self))->address_bucket))
 
-/* Are `held` connections as many as the client's address may have? Then counts this connection as refused. */
+/*
+ * Has the client's address, with `held` hijacked connections, as many of them as it may have connections? If so, counts
+ * this connection as refused.
+ */
 static VALUE exchange_exhausts_share_p(VALUE self, VALUE held)
 {
     heddle_sockets *sockets = heddle_exchange_open_connection(heddle_exchange_handle_of(self))->sockets;

@@ -321,8 +321,8 @@ static void abandon_session(heddle_connection *connection)
 }
 
 /*
- * Can the unread rest of the body be received and discarded? Not if it has more bytes than body_buffer by its
- * Content-Length, if a chunk is malformed, or if the client waits for 100 Continue.
+ * Can the unread rest of the body be received and discarded? Returns false if more than body_buffer bytes are left
+ * according to Content-Length, if a chunk is malformed, if the client waits for 100 Continue, or if body_buffer is 0.
  */
 static bool may_discard_body(const heddle_engine *engine, const heddle_h1 *h1)
 {

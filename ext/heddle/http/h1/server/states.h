@@ -58,8 +58,8 @@ typedef enum {
 /* -- h1/server/session.c ------------------------------------------------------------------------------------------- */
 
 /*
- * Queues the request for a runner (a pooled fiber that calls the application). `at_front`: before all others, so that
- * the runner of the previous request serves it.
+ * Queues the request for a runner (a pooled fiber that calls the application). `at_front`: before all other work items,
+ * so that the runner of the connection's previous request serves it.
  */
 void heddle_h1_queue_request(heddle_connection *connection, bool at_front);
 /* Sends the rest of the output. As soon as all of it is sent, the session continues with `next`. */

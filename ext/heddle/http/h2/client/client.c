@@ -7,7 +7,7 @@
 #include "scheduler/loop.h"
 
 enum {
-    AT_ONCE = 65536,  /* bytes; frames are pulled from the session until so many bytes wait to be sent */
+    AT_ONCE = 65536,  /* bytes; frames are pulled from the session until this many bytes wait to be sent */
     FILL = 16384,     /* bytes that one read requests */
     PSEUDO_FIELDS = 4,
 };
@@ -217,8 +217,8 @@ static int send_output(client_object *self)
 /*
  * call-seq: await_room(deadline) -> nil
  *
- * Waits until the kernel accepts more output. +deadline+ is in seconds of CLOCK_MONOTONIC; nil means none. Raises
- * IO::TimeoutError.
+ * Waits until the kernel accepts more output. +deadline+ is in seconds of CLOCK_MONOTONIC; nil means no deadline.
+ * Raises IO::TimeoutError.
  */
 static VALUE client_await_room(VALUE object, VALUE deadline)
 {
@@ -289,7 +289,7 @@ static VALUE collect_waiters(heddle_h2_client *client, bool take)
     return waiters;
 }
 
-/* Sends and receives once. Returns false if there were no events. `waits`: waits for input or room before that. */
+/* Sends and receives once. Returns false if there were no events; with `waits`, first waits for input or room then. */
 static bool step_input(client_object *self, int64_t deadline, bool waits)
 {
     heddle_h2_client *client = self->client;
@@ -318,7 +318,7 @@ static bool step_input(client_object *self, int64_t deadline, bool waits)
  *
  * Waits until input has arrived, a stream has new events, or the connection has ended. Sends output meanwhile. Returns
  * the waiters of streams with new events, which the caller must wake, or nil if there are none. Only one fiber or
- * thread may call this method at a time. +deadline+ is in seconds of CLOCK_MONOTONIC; nil means none. Raises
+ * thread may call this method at a time. +deadline+ is in seconds of CLOCK_MONOTONIC; nil means no deadline. Raises
  * IO::TimeoutError.
  */
 static VALUE client_receive(VALUE object, VALUE deadline)

@@ -311,7 +311,7 @@ static VALUE stream_finish(VALUE self)
 /*
  * call-seq: waiter = queue
  *
- * Sets the Queue that ClientConnection#receive returns when the stream has new events. nil means none.
+ * Sets the Queue that ClientConnection#receive returns when the stream has new events. nil removes it.
  */
 static VALUE stream_set_waiter(VALUE self, VALUE waiter)
 {

@@ -10,7 +10,8 @@
 /* -- memory -------------------------------------------------------------------------------------------------------- */
 
 enum {
-    CONNECTION_SHARE = 114688, /* a connection's bytes besides body_buffer; as in Heddle::Server::ConnectionLimit */
+    /* bytes: the share of a connection is CONNECTION_SHARE + body_buffer, as in Heddle::Server::ConnectionLimit */
+    CONNECTION_SHARE = 114688,
 };
 
 void heddle_h2_count_memory(heddle_h2_server *server, ssize_t change)
@@ -101,9 +102,10 @@ static void reject_late(heddle_due *due)
 }
 
 /*
- * Must this connection's requests wait? They must if it has strings that are sent without a copy (`lent`, see
- * response.c) while the lent strings of all connections exceed http2_memory. They must also if a fiber waits until its
- * client has made room, while such fibers are many: each may hold a file, and a connection has up to http2_streams.
+ * Must this connection's requests wait? They must if the connection has strings that are sent without a copy (`lent`,
+ * see response.c) while the lent strings of all connections exceed http2_memory. They must also wait if a fiber of the
+ * connection waits until the client has made room, while more such fibers wait on all connections than request bodies
+ * may be in files: each of these fibers may hold a file open, and a connection may have http2_streams of them.
  */
 static bool is_held_back(const heddle_h2_server *server)
 {
@@ -203,7 +205,7 @@ static void on_request(heddle_h2_session *session, heddle_h2_stream *stream, con
         on_rejection(session, stream, &rejection, HEDDLE_CONNECT);
         return;
     }
-    /* no memory for a connection that exceeds its share while no shared memory is left */
+    /* a connection that exceeds its share gets no carrier while no shared memory is left: its requests are refused */
     heddle_h2_carrier *carrier = draws_more_than(server, engine->h2->memory) ? NULL : calloc(1, sizeof(*carrier));
     heddle_exchange *exchange =
         carrier ? heddle_exchange_new(engine, &heddle_h2_exchange_operations, connection, &request->head,

@@ -90,13 +90,13 @@ static inline heddle_h2_carrier *heddle_h2_carrier_at(heddle_link *link)
     return link ? HEDDLE_CONTAINER_OF(link, heddle_h2_carrier, link) : NULL;
 }
 
-/* Returns NULL if there is none. */
+/* Returns NULL if the connection has no carrier. */
 static inline heddle_h2_carrier *heddle_h2_first_carrier(const heddle_h2_server *server)
 {
     return heddle_h2_carrier_at(heddle_link_first(&server->carriers));
 }
 
-/* Returns NULL after the last one. */
+/* Returns NULL after the last carrier. */
 static inline heddle_h2_carrier *heddle_h2_next_carrier(const heddle_h2_carrier *carrier)
 {
     return heddle_h2_carrier_at(heddle_link_after(&carrier->server->carriers, &carrier->link));
@@ -113,7 +113,7 @@ struct heddle_h2_shared {
     heddle_link loans; /* strings of responses that are sent without a copy, see response.c */
 };
 
-/* Notes whether the carrier is blocked. While many are, their connections have no further requests begun. */
+/* Notes whether the carrier is blocked. While too many are blocked, no further request begins on their connections. */
 static inline void heddle_h2_set_blocked(heddle_h2_carrier *carrier, bool blocked)
 {
     uint32_t change = (uint32_t)blocked - carrier->blocked;
@@ -196,7 +196,7 @@ bool heddle_h2_holds_too_much_data(const heddle_h2_server *server);
 
 /*
  * Can the next waiting request of this connection be queued? Returns false if none waits or one is queued already. Also
- * returns false while the clients of all connections hold too much and this one holds a part of it.
+ * returns false while all connections together have too many lent bytes or blocked carriers, and this one has some.
  */
 bool heddle_h2_may_queue(const heddle_h2_server *server);
 /* Adds the next exchange to the ready list. Admission may reject exchanges, which frees their carriers. */

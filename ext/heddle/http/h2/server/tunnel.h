@@ -72,14 +72,14 @@ void heddle_h2_tunnel_keep(heddle_h2_tunnel *tunnel, size_t size);
 void heddle_h2_tunnel_finish(heddle_h2_tunnel *tunnel);
 /* Ends the stream (see heddle_h2_end_tunnel), and calls `release`. */
 void heddle_h2_tunnel_close(heddle_h2_tunnel *tunnel, bool abrupt);
-/* Sets the time limit: CLOCK_MONOTONIC, ns; negative: none. */
+/* Sets the time limit: CLOCK_MONOTONIC, ns; negative: no limit. */
 void heddle_h2_tunnel_set_deadline(heddle_h2_tunnel *tunnel, int64_t at);
 
 /* -- for the server ------------------------------------------------------------------------------------------------ */
 
 /* Returns NULL if the stream belongs to an exchange, or to no record. */
 heddle_h2_tunnel *heddle_h2_tunnel_of(const heddle_h2_stream *stream);
-/* Returns NULL if there is none. */
+/* Returns NULL if the connection has no tunnel. */
 heddle_h2_tunnel *heddle_h2_first_tunnel(const heddle_h2_server *server);
 /* Calls `flushed` of each tunnel with `flushed_due`. */
 void heddle_h2_tunnels_handle_flushed(heddle_h2_server *server);

@@ -1,4 +1,5 @@
-// Requests a second and how long they took, as the server counts them; and a crowd that makes many of them.
+// The panel "Requests a second, live": how many requests the server answers, and how long they take. Its button sends a
+// crowd of clients.
 
 import { count, duration, finder, grouped, lines, mark } from "./shared.js"
 import { Strip } from "./strip.js"
@@ -8,7 +9,7 @@ const find = finder(panel)
 
 const SPAN = 60 // seconds that the drawings show
 const RECENT = 1 // seconds that the figures cover
-const MANY = 10 // requests; the drawing shows no median of fewer
+const MANY = 10 // requests that a sample needs for its median to be drawn
 const FASTEST = 1e-6 // seconds at the lower edge of the drawing of latency
 const SLOWEST = 10 // … and at the upper
 const ROWS = 42 // rows of the drawing of latency

@@ -43,7 +43,7 @@ export class Timeline {
     this.place(line, at)
   }
 
-  // Draws what is still under way up to the given second.
+  // Extends the lines of the requests under way to the given second.
   grow(at) {
     this.reach(at)
     for (const line of this.lines) if (line.from !== null && line.to === null) this.place(line, at)
