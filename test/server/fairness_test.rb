@@ -127,6 +127,40 @@ class FairnessTest < Minitest::Test
   end
 
   # Its blocks are decoded over several ticks: another client's request, which came later, is read in the first of them.
+  # All input is here when the loop continues, which a Unix socket promises: more than a fiber reads in a turn.
+  def test_an_upload_that_is_streamed_does_not_delay_others
+    begun, go = Array.new(2) { Thread::Queue.new }
+    size = 0
+    app = lambda do |env|
+      next [200, {}, [size.to_s]] unless env["PATH_INFO"] == "/upload"
+
+      begun << true
+      hold_up(go)
+      while (part = env["rack.input"].read(65_536))
+        size += part.bytesize
+      end
+      [200, {}, []]
+    end
+    Dir.mktmpdir do |folder|
+      bind = ["127.0.0.1:0", "unix:#{folder}/server"]
+      serving(app, lint: false, bind:, stream_bodies: ["/upload"]) do
+        upload, other = @sockets = Array.new(2) { UNIXSocket.new("#{folder}/server") }
+        upload.setsockopt(:SOCKET, :SNDBUF, 212_992) # the system doubles it
+        upload.write("POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: 10000000\r\n\r\n")
+        begun.pop
+        sent = 0
+        while (written = upload.write_nonblock("x" * 16_384, exception: false)).is_a?(Integer)
+          sent += written
+        end
+        other.write("GET /size HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        go << true
+
+        assert_operator sent, :>, 270_000
+        assert_operator other.read[/\d+\z/].to_i, :<=, 262_144
+      end
+    end
+  end
+
   def test_a_client_with_many_header_fields_does_not_delay_others
     order = []
     held = Thread::Queue.new

@@ -27,14 +27,10 @@ static void selector_set_want(heddle_event_set *set, heddle_connection *connecti
     heddle_sockets_schedule_resume(set->sockets);
 }
 
-static heddle_connection *connection_of(heddle_waiter *waiter, heddle_direction direction)
-{
-    return (heddle_connection *)((char *)(waiter - direction) - offsetof(heddle_connection, waiters));
-}
-
 static void deliver_event(heddle_waiter *waiter, heddle_direction direction, int result, uint32_t flags)
 {
-    heddle_connection *connection = connection_of(waiter, direction);
+    heddle_connection *connection =
+        (heddle_connection *)((char *)(waiter - direction) - offsetof(heddle_connection, waiters));
     heddle_sockets *sockets = connection->sockets;
     if (!(flags & HEDDLE_COMPLETION))
         heddle_loop_count_disarmed(sockets->loop);

@@ -57,11 +57,6 @@ static double find_rate(const heddle_connection *connection, int64_t now)
     return (double)taken * 1e9 / (double)(now - connection->watched_since);
 }
 
-static bool is_watched(const heddle_connection *connection, int64_t now, int64_t least)
-{
-    return connection->watched_check == connection->sockets->slow_check && now - connection->watched_since >= least;
-}
-
 /*
  * Disconnects the client. Ends the response as if the client had reset the connection, and discards the output that the
  * kernel has not sent.
@@ -124,7 +119,8 @@ static size_t find_slowest(heddle_sockets *sockets, int64_t now, slow_reader fou
     size_t count = 0;
     for (heddle_connection *connection = NULL; (connection = find_next(sockets, connection));) {
         size_t waiting = count_waiting(connection);
-        if (!waiting || !is_watched(connection, now, LEAST_WATCH) ||
+        if (!waiting || connection->watched_check != sockets->slow_check ||
+            now - connection->watched_since < LEAST_WATCH ||
             !heddle_majority_includes(&majority, connection->address_bucket))
             continue;
         slow_reader reader = {heddle_sockets_identity(sockets, connection), waiting, find_rate(connection, now)};

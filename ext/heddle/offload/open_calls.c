@@ -81,11 +81,6 @@ static bool is_file_or_folder(const char *path)
     return stat(path, &status) != 0 || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode);
 }
 
-static bool makes_file(int flags)
-{
-    return (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
-}
-
 bool heddle_open_call_never_waits(const void *function, const void *data)
 {
     if (function == folder_function)
@@ -93,5 +88,6 @@ bool heddle_open_call_never_waits(const void *function, const void *data)
     if (!function || function != open_function)
         return false;
     const open_record *record = data;
-    return makes_file(record->flags) || is_file_or_folder(RSTRING_PTR(record->path));
+    bool makes_file = (record->flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
+    return makes_file || is_file_or_folder(RSTRING_PTR(record->path));
 }

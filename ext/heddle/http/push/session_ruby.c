@@ -6,11 +6,6 @@
 
 static ID callback_ids[HEDDLE_PUSH_CALLBACKS]; /* index: the number of the callback's bit */
 
-static unsigned number_of(uint8_t callback)
-{
-    return (unsigned)__builtin_ctz(callback);
-}
-
 /* -- the object ---------------------------------------------------------------------------------------------------- */
 
 static void handle_mark(void *data)
@@ -133,8 +128,8 @@ VALUE heddle_push_call(heddle_push_session *session, VALUE client, uint8_t callb
         if (!(session->wanted & callback))
             return Qnil;
     }
-    return rb_funcall(handle->caller, rb_intern("call"), 4, handle->handler, ID2SYM(callback_ids[number_of(callback)]),
-                      client, data);
+    VALUE name = ID2SYM(callback_ids[__builtin_ctz(callback)]);
+    return rb_funcall(handle->caller, rb_intern("call"), 4, handle->handler, name, client, data);
 }
 
 /* -- the upgrade --------------------------------------------------------------------------------------------------- */

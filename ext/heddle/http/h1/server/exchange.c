@@ -7,6 +7,10 @@
 #include <ruby/io.h>
 #include <sys/socket.h>
 
+enum {
+    READS = 4, /* after this many reads of a streamed body without a wait, others run for a tick */
+};
+
 static VALUE exchange_class;
 
 static heddle_h1 *h1_of(heddle_exchange_handle *handle)
@@ -81,10 +85,17 @@ static VALUE fill_body(heddle_exchange_handle *handle, int64_t timeout)
         heddle_h1 *h1 = heddle_h1_of(connection);
         if (h1->ended)
             return Qnil;
+        if (h1->reads == READS) { /* otherwise this fiber would never wait for a fast client */
+            h1->reads = 0;
+            if (heddle_connection_wait_for(connection, HEDDLE_READING, 0) == HEDDLE_WAIT_CLOSED)
+                heddle_exchange_raise_gone("the connection was closed while the request's body was read", 0);
+            continue;
+        }
         heddle_bytes *input = &connection->input;
         if (!heddle_bytes_reserve(input, HEDDLE_SCRATCH))
             rb_memerror();
         ssize_t bytes = heddle_connection_receive(connection, input->bytes + input->size, HEDDLE_SCRATCH);
+        h1->reads = bytes > 0 ? h1->reads + 1 : 0;
         if (bytes > 0) {
             input->size += (size_t)bytes;
             return SSIZET2NUM(bytes);
