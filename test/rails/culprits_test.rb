@@ -36,20 +36,20 @@ class RailsCulpritsTest < Minitest::Test
     file_lock: ["/export", /\Ait waited .* for a file/],
     cache: ["/cart", HOLDS_LOCK_OR_COLLECTS],
     http: ["/rate", /\Ait waited .* for another server over HTTP/],
-    monitor: ["/setting", /a lock at WAITER.* had: it waited .* for another server over HTTP/, 4, :http],
+    monitor: ["/setting", /a lock at WAITER.* held by GET .*: it waited .* for another server over HTTP/, 4, :http],
     thread: ["/warm", COMPUTES_BESIDE],
     subscriber: ["/audited", COMPUTES],
     backtracking: ["/shop/backtracking", /match\?\) ran for/],
     json: ["/shop/json", HOLDS_LOCK_OR_COLLECTS],
     sqlite: ["/shop/sqlite", /#{HOLDS_LOCK}\(SQLite3::Statement#step\) /],
     orders: ["/shop/orders", /\Ait waited \d+ ms \([2-9]\d times\) for the database/], # now and then twice a query
-    mutex: ["/shop/stock", /a lock at WAITER.* had: it waited .* for the database/, 2],
+    mutex: ["/shop/stock", /a lock at WAITER.* held by GET .*: it waited .* for the database/, 2],
     native: ["/shop/native", /#{HOLDS_LOCK}\(NativeCalls\.hold\) /],
     collection: ["/shop/collection", /\Agarbage collection took/],
     dns: ["/shop/partner", /\Ait waited .* for a name server/],
     pool: ["/shop/tight", /it waited .* for a connection of a pool/, 8],
     log: ["/shop/log", /\Ait waited .* for a socket or pipe/],
-    client: ["/shop/last", /a connection of a pool at WAITER.* had: it waited .* for the client/],
+    client: ["/shop/last", /a connection of a pool at WAITER.* held by GET .*: it waited .* for the client/],
     threads: ["/shop/threads", COMPUTES_BESIDE]
   }.freeze
 
