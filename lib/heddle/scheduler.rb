@@ -238,7 +238,7 @@ module Heddle
     # Cancels every fiber, and runs the loop until all have ended. Another exception, such as a second Ctrl-C, ends this
     # wait.
     def stop(reason)
-      cancel_computing
+      cancel_computing(nil)
       cancel_all
       run_ticks
     rescue DeadlockError

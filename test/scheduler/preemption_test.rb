@@ -474,20 +474,31 @@ class PreemptionTest < Minitest::Test
     assert reached
   end
 
-  def test_a_cancelled_task_computes_on_until_it_waits
+  # Starts a task, cancels it while it computes for these seconds, and asserts that it ends at its next wait.
+  def assert_cancelled_at_its_next_wait(seconds)
     reached = false
-    Heddle.run do
-      task = Heddle.async do
-        compute(0.1)
-        reached = true
-        sleep 5
-        reached = :too_far
-      end
-      sleep 0.01
-      task.cancel
+    task = Heddle.async do
+      compute(seconds)
+      reached = true
+      sleep 5
+      reached = :too_far
     end
+    sleep 0.01
+    task.cancel
+    task.wait
 
     assert_equal true, reached # rubocop:disable Minitest/AssertTruthy
+  end
+
+  def test_a_cancelled_task_computes_on_until_it_waits
+    Heddle.run { assert_cancelled_at_its_next_wait(0.1) }
+  end
+
+  def test_a_cancelled_task_computes_on_until_it_waits_after_a_time_limit_around_other_tasks_has_passed
+    Heddle.run do
+      assert_raises(Timeout::Error) { Timeout.timeout(0.001) { Heddle.scope { |scope| scope.async { sleep } } } }
+      assert_cancelled_at_its_next_wait(0.1)
+    end
   end
 
   # -- what else Ruby does at such a point ----------------------------------------------------------------------------

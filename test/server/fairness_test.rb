@@ -126,7 +126,6 @@ class FairnessTest < Minitest::Test
     end
   end
 
-  # Its blocks are decoded over several ticks: another client's request, which came later, is read in the first of them.
   # All input is here when the loop continues, which a Unix socket promises: more than a fiber reads in a turn.
   def test_an_upload_that_is_streamed_does_not_delay_others
     begun, go = Array.new(2) { Thread::Queue.new }
@@ -161,6 +160,7 @@ class FairnessTest < Minitest::Test
     end
   end
 
+  # Its blocks are decoded over several ticks: another client's request, which came later, is read in the first of them.
   def test_a_client_with_many_header_fields_does_not_delay_others
     order = []
     held = Thread::Queue.new

@@ -135,11 +135,6 @@ static VALUE shift_item(channel *self)
     return item;
 }
 
-static bool has_room(const channel *self)
-{
-    return self->capacity < 0 || self->count < (size_t)self->capacity;
-}
-
 /* -- list entries -------------------------------------------------------------------------------------------------- */
 
 static void append_entry(entry_list *list, entry *entry)
@@ -357,7 +352,7 @@ static VALUE channel_push(int argc, VALUE *argv, VALUE object)
         rb_raise(rb_path2class("ClosedQueueError"), "can't push to a channel that is closed");
     if (self->takers.first)
         serve_taker(self, argv[0]);
-    else if (has_room(self))
+    else if (self->capacity < 0 || self->count < (size_t)self->capacity)
         append_item(self, argv[0]);
     else if (!push_later(self, argv[0], timeout))
         return Qnil;

@@ -267,12 +267,6 @@ bool heddle_head_writer_ignore(heddle_head_writer *head, const char *name, size_
            classify_field(lowered, name_size) == IGNORED;
 }
 
-/* Does the connection become a tunnel after this response (RFC 9110, 9.3.6)? */
-static bool is_tunnel(const heddle_head_writer *head)
-{
-    return head->request == HEDDLE_CONNECT && head->status < 300;
-}
-
 /* Does a response with this status never have content (RFC 9110, 6.4.1)? */
 static bool is_bodiless(int status)
 {
@@ -281,7 +275,8 @@ static bool is_bodiless(int status)
 
 static heddle_framing framing_of(const heddle_head_writer *head, int64_t length)
 {
-    if (head->status == 101 || is_tunnel(head))
+    bool begins_tunnel = head->request == HEDDLE_CONNECT && head->status < 300; /* RFC 9110, 9.3.6 */
+    if (head->status == 101 || begins_tunnel)
         return HEDDLE_CONTENT_RAW;
     if (head->request == HEDDLE_HEAD || head->status == 205 || is_bodiless(head->status))
         return HEDDLE_NO_CONTENT;

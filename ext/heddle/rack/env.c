@@ -177,17 +177,11 @@ static void add_again(const env *env, heddle_field_id id, VALUE key, VALUE earli
 _Static_assert(HEDDLE_FIELD_COUNT <= 64, "a bit for each field");
 
 /*
- * No standard defines a field `Proxy`. In an env it would be HTTP_PROXY, which HTTP clients, and programs started with
- * that env, would use as the proxy of their own requests (CVE-2016-5385 and others, "httpoxy").
- */
-static bool is_proxy(const char *name, size_t size)
-{
-    return size == 5 && strncasecmp(name, "proxy", size) == 0;
-}
-
-/*
  * `seen` has a bit for each known name that has occurred. If names with an underscore are kept, such a name may have
  * the same env key as a known name.
+ *
+ * No standard defines a field `Proxy`. In an env it would be HTTP_PROXY, which HTTP clients, and programs started with
+ * that env, would use as the proxy of their own requests (CVE-2016-5385 and others, "httpoxy").
  */
 static void add_fields(env *env)
 {
@@ -203,7 +197,7 @@ static void add_fields(env *env)
         if (id == HEDDLE_FIELD_HOST) {
             continue;
         } else if (id == HEDDLE_FIELD_OTHER) {
-            if (is_proxy(name, field->name.size))
+            if (field->name.size == 5 && strncasecmp(name, "proxy", 5) == 0)
                 continue;
             if (memchr(name, '_', field->name.size))
                 may_have_key = underscores = true;

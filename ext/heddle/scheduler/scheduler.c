@@ -238,6 +238,23 @@ static VALUE scheduler_each_fiber(VALUE self)
     return Qnil;
 }
 
+/*
+ * call-seq: cancel_computing(error) -> nil
+ *
+ * Called before all fibers are cancelled because of +error+ or a kill: see `ending` in heddle_loop_preempt. Does
+ * nothing if a Timeout.timeout of the calling fiber has raised the error: it ends the block of this timeout, and not
+ * the run.
+ */
+static VALUE scheduler_cancel_computing(VALUE self, VALUE error)
+{
+    heddle_loop *loop = heddle_loop_of(self);
+    const heddle_timeout *timeout = loop->current ? loop->current->timeouts : NULL;
+    while (timeout && timeout->raised != error)
+        timeout = timeout->outer;
+    loop->preempt.ending |= !timeout;
+    return Qnil;
+}
+
 #define METHODS(X)                                                                                                     \
     X(scheduler_selector, "selector", ID2SYM(rb_intern(heddle_loop_of(self)->operations->name)))                       \
     X(scheduler_closed_p, "closed?", heddle_loop_is_closed(heddle_loop_of(self)) ? Qtrue : Qfalse)                     \
@@ -246,9 +263,6 @@ static VALUE scheduler_each_fiber(VALUE self)
     X(scheduler_forked_p, "forked?", heddle_loop_of(self)->run.forked_by ? Qtrue : Qfalse)                             \
     /* Is the loop running on its thread? */                                                                           \
     X(scheduler_running_p, "running?", heddle_loop_is_running(heddle_loop_of(self)) ? Qtrue : Qfalse)                  \
-    /* Called before all fibers are cancelled: see `ending` in heddle_loop_preempt. */                                 \
-    X(scheduler_cancel_computing, "cancel_computing",                                                                  \
-      (heddle_loop_of(self)->preempt.ending = true, Qnil))                                                             \
     X(scheduler_fiber_count, "fiber_count", SIZET2NUM(heddle_loop_of(self)->fiber_count))                              \
     /* Fiber.schedule: runs the block in a new non-blocking fiber, at once, until it first waits. */                   \
     X(scheduler_fiber, "fiber", (rb_need_block(), scheduler_start(self, rb_block_proc())))                             \
@@ -318,6 +332,7 @@ void Init_heddle_scheduler(VALUE heddle)
     rb_define_method(class, "interrupt", scheduler_interrupt, 2);
     rb_define_method(class, "uninterrupt", scheduler_uninterrupt, 1);
     rb_define_method(class, "each_fiber", scheduler_each_fiber, 0);
+    rb_define_method(class, "cancel_computing", scheduler_cancel_computing, 1);
     rb_define_method(class, "statistics", scheduler_statistics, 0);
     Init_heddle_account(heddle);
     Init_heddle_guard_pages(class);

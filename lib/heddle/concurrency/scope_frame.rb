@@ -139,8 +139,9 @@ module Heddle
 
       def failed(error)
         Context.of(task.scheduler).raise_in_loop(error) if error.is_a?(SignalException)
-        # from a Timeout.timeout around the loop, because no task has rescued it
-        task.scheduler.cancel_computing if defined?(Timeout::ExitException) && error.is_a?(Timeout::ExitException)
+        # from a Timeout.timeout, perhaps around the loop
+        timeout = defined?(Timeout::ExitException) && error.is_a?(Timeout::ExitException)
+        task.scheduler.cancel_computing(error) if timeout
         (@failures ||= []) << error unless @failures&.any? { |other| other.equal?(error) }
         cancel
       end
