@@ -141,7 +141,7 @@ module Heddle
                                                   "gem with the application, to have it adapted: #{row.changes}")
         end
       rescue StandardError, LoadError => e
-        Events.report(:gem_not_adapted, reason: "adapting the gems that requests have loaded failed: #{e.message}")
+        Events.report(:gem_not_adapted, reason: "can't adapt the gems that requests have loaded: #{e.message}")
       end
 
       # Gives each request its own values of the thread variables that the option `isolate` lists.

@@ -38,8 +38,8 @@ typedef struct {
     size_t serving_count;
     size_t probing_count;  /* how many of the serving runners serve a health check */
     /*
-     * how many of the served items exceed the share of their address: they began while the limit was higher, or while
-     * there was no limit
+     * how many served items are beyond the share of the limit that one client address may use (admission.c): they began
+     * while the limit was higher, or while there was no limit
      */
     size_t excess_count;
     VALUE waiting_for_end; /* the Fiber to wake when no connection and no work is left, or 0 */
@@ -58,7 +58,7 @@ VALUE heddle_runners_list_fibers(heddle_sockets *sockets);
  * description.
  */
 VALUE heddle_runners_list_work(heddle_sockets *sockets);
-/* Returns whether there is no connection and no runner serves an item. */
+/* Returns whether no connection is left, and no runner serves an item. */
 bool heddle_runners_are_done(const heddle_sockets *sockets);
 /* Called when a connection or an item has ended. If no connection and no item is left, wakes `waiting_for_end`. */
 void heddle_runners_wake_if_done(heddle_sockets *sockets);

@@ -173,7 +173,7 @@ static const char *install_guards(void)
     if (wanted && strcmp(wanted, "0") == 0)
         return "switched off by HEDDLE_GUARD_PAGES=0";
     if (sysconf(_SC_PAGESIZE) != PAGE_SIZE_NEEDED)
-        return "guard pages without mappings need memory pages of 4 KiB, but this kernel has larger ones";
+        return "guard pages without mappings of their own need memory pages of 4 KiB, but this kernel has larger ones";
     if (!guards_work())
         return "this kernel has no MADV_GUARD_INSTALL (Linux 6.13 and later have it)";
     return intercept_ruby();
@@ -194,7 +194,7 @@ void heddle_guard_pages_install(void)
 
 void heddle_guard_pages_install(void)
 {
-    atomic_store(&status, "guard pages without mappings need Linux on x86-64 or ARM64");
+    atomic_store(&status, "guard pages without mappings of their own need Linux on x86-64 or ARM64");
 }
 
 #endif
@@ -214,8 +214,8 @@ const char *heddle_fiber_limit_message(char *buffer, size_t size)
         snprintf(buffer, size,
                  "no memory for the stack of another fiber. Each fiber needs two memory mappings, and the kernel "
                  "allows this process vm.max_map_count = %ld of them, enough for about %ld fibers. Raise the limit "
-                 "(sysctl -w vm.max_map_count=1000000) or run fewer fibers at once. Guard pages without mappings, "
-                 "which would remove this limit, are not in use: %s",
+                 "(sysctl -w vm.max_map_count=1000000) or run fewer fibers at once. Guard pages without mappings of "
+                 "their own, which would remove this limit, are not in use: %s",
                  limit, limit / 2 - 1000, reason);
         return buffer;
     }

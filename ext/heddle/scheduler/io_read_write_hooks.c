@@ -217,8 +217,8 @@ static bool should_wait_first(const io_transfer *transfer)
 /*
  * Lets the other ready fibers run, and tries again. One of them may be at the other end of a pipe, or a peer may send
  * data meanwhile; then no waiter needs to be armed. Returns -EAGAIN if the transfer would still block after
- * TICKS_BEFORE_WAITING ticks; then the next fifteen waits for this descriptor are armed at once. Also returns -EAGAIN,
- * without another try, during these waits and if no other fiber is ready.
+ * TICKS_BEFORE_WAITING ticks; then the next fifteen waits for this descriptor are armed without such a try. Also
+ * returns -EAGAIN, without another try, during these waits and if no other fiber is ready.
  */
 static ssize_t try_after_a_tick(io_transfer *transfer)
 {

@@ -2,7 +2,8 @@
 
 /*
  * Lets a loop sleep without a deadline although fibers wait for IOs that another thread may close. Ruby < 4.0 has no
- * hook that reports such a close. When another thread gets the GVL, the loop is woken, and looks for closed IOs.
+ * hook that reports such a close. Only a thread that holds the GVL can close an IO. So the loop is woken when another
+ * thread gets the GVL, and looks for closed IOs.
  */
 
 #include "scheduler/loop.h"

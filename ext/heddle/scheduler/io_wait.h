@@ -2,9 +2,9 @@
 
 /*
  * Waits for IO objects that Heddle has not created. Before Ruby 4.0 no hook reports that an IO was closed. So the waits
- * are listed by descriptor, and before the loop blocks it checks that their IOs are still open. From Ruby 4.0 on, it
- * checks them only while there are waits with `by_number`. A new wait for a descriptor first ends the waits for closed
- * IOs that had this descriptor.
+ * are listed by descriptor. Before the loop blocks, it checks that their IOs are still open; from Ruby 4.0 on, only
+ * while there are waits with `by_number`. A new wait for a descriptor first ends the waits for closed IOs that had this
+ * descriptor.
  */
 
 #include "scheduler/loop.h"
@@ -61,8 +61,8 @@ enum {
     HEDDLE_IO_STREAM = 4,  /* neither a socket nor a file on a disk, such as a pipe or a terminal */
     /*
      * Before a wait is armed in the selector, the fiber may let the other ready fibers run for a tick, and try the
-     * system call again. If that fails, the next fifteen waits are armed at once: these bits count them down, in steps
-     * of HEDDLE_IO_MISS.
+     * system call again. If that fails, the next fifteen waits are armed without such a try: these bits count them
+     * down, in steps of HEDDLE_IO_MISS.
      */
     HEDDLE_IO_UNLUCKY = 0xf0,
     HEDDLE_IO_MISS = 0x10,
@@ -75,7 +75,7 @@ void heddle_io_set_note(heddle_loop *loop, int fd, uint8_t note); /* raises NoMe
  * deliver, which io_uring shows without a system call. Any of these may cause the awaited event.
  */
 bool heddle_io_has_others_ready(const heddle_loop *loop);
-/* Lets the fibers that are ready now run. Raises IOError when `io` is closed or reopened meanwhile. */
+/* Lets all fibers run that are ready now. Raises IOError when `io` is closed or reopened meanwhile. */
 void heddle_io_wait_tick(heddle_loop *loop, VALUE io, int fd);
 
 /* Makes the waits whose IO is closed raise IOError. Needed for waits that Ruby itself does not end in this case. */

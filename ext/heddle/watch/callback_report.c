@@ -81,10 +81,10 @@ static bool find_callback(callback *found)
 /* -- the Ruby frames ----------------------------------------------------------------------------------------------- */
 
 /*
- * Writes the extension's method and the place in the user's code. Each group of Ruby frames was called by a method that
- * is written in C, which is the next frame outwards. The extension's method is the one that called group number `runs`,
- * counted from the innermost group. Returns false if the called code is unknown, or is Heddle's or Ruby's own, such as
- * a scheduler hook.
+ * Writes the extension's method and the place in the user's code. Each group of Ruby frames was called by a C method,
+ * whose frame is the next one outwards. The extension's method is the one that called group number `runs`, counted from
+ * the innermost group. Returns false if the called code is unknown, or is Heddle's or Ruby's own, such as a scheduler
+ * hook.
  */
 static bool describe_place(const callback *found, report *to)
 {

@@ -3,8 +3,8 @@
 /*
  * The watch thread: a native thread that finds loops which run for too long. A process has one such thread at most.
  * While any loop is busy, it samples the heartbeats of all loops (scheduler/heartbeat.h) every few milliseconds;
- * otherwise it sleeps. It never holds the GVL and never calls Ruby. With `ask` it makes a Ruby thread examine itself.
- * The watch thread runs only while it has a purpose.
+ * otherwise it sleeps. It never holds the GVL and never calls Ruby. To learn what a Ruby thread does, it calls `ask`
+ * (heddle_watch_settings), which makes the thread examine itself. The watch thread runs only while it has a purpose.
  */
 
 #include "scheduler/heartbeat.h"
@@ -19,8 +19,8 @@ enum {
 
 typedef struct {
     int64_t slice;     /* how long a fiber may run while others wait, ns */
-    int64_t threshold; /* how long a heartbeat may last before it counts as a stall, ns */
-    int64_t handoff;   /* how long a heartbeat may last before rescues run, ns */
+    int64_t threshold; /* how long a busy loop's heartbeat may stay unchanged before this counts as a stall, ns */
+    int64_t handoff;   /* how long a busy loop's heartbeat may stay unchanged before rescues run, ns */
     bool (*collects)(void); /* returns whether Ruby is collecting garbage; any thread may call it, without the GVL */
     void (*ask)(void); /* makes the thread that holds the GVL examine itself; any thread may call it, without the GVL */
 } heddle_watch_settings;
@@ -47,9 +47,9 @@ heddle_heartbeat *heddle_heartbeat_acquire(void *loop, uintptr_t thread);
 void heddle_heartbeat_release(heddle_heartbeat *heartbeat);
 
 /*
- * A rescue acts for a loop while the loop is stuck: the code that registers it hands off connections, for example. Both
- * functions are called with the watch thread's mutex held, so that no fork happens meanwhile. They must be quick, must
- * not wait for the GVL, and must not call Ruby.
+ * A rescue acts for a loop while the loop is stuck, for example by handing off the loop's connections. Both functions
+ * are called with the watch thread's mutex held, so that no fork happens meanwhile. They must be quick, must not wait
+ * for the GVL, and must not call Ruby.
  */
 typedef struct heddle_rescue heddle_rescue;
 struct heddle_rescue {

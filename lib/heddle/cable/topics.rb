@@ -32,8 +32,8 @@ module Heddle
         @resumes = false
       end
 
-      # Runs the block. Meanwhile, {#stream} and {#subscribe} assign the socket's existing subscriptions to channels,
-      # rather than making new ones.
+      # Runs the block, which sets up the channels of a socket that another process has handed off. Meanwhile,
+      # {#stream} and {#subscribe} do not subscribe the socket, because it still has its subscriptions.
       # @return [void]
       def resume
         @resumes = true
@@ -82,7 +82,7 @@ module Heddle
       end
 
       # Runs the block. Streams that the block starts send messages only after it has returned, so that the client gets
-      # the confirmation first. Such a stream has all messages that are published after the block has started it.
+      # the confirmation first. They then also send the messages that were published in the meantime.
       # @param history [History, nil] the client's request for missed messages
       # @return [void]
       def hold(history = nil)

@@ -4,7 +4,7 @@ require "heddle/databases/mysql"
 
 module Heddle
   module Databases
-    # Settles abandoned queries of the gem trilogy.
+    # Ends abandoned queries of the gem trilogy: closes their connections here and on the server.
     module Trilogy
       extend Mysql::Driver
 
@@ -12,7 +12,7 @@ module Heddle
       EXPECTED = [::Trilogy::Error, TypeError, EncodingError].freeze
       # Methods that wait for the server.
       METHODS = %i[query ping next_result abandon_results! change_db set_server_option].freeze
-      # The driver's descriptor is searched from the expected number up to this many numbers above it.
+      # To find the driver's descriptor, Heddle tries the expected number and this many numbers above it.
       NEAR = 16
       private_constant :EXPECTED, :METHODS, :NEAR
 

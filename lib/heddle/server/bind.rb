@@ -23,7 +23,7 @@ module Heddle
       class << self
         # @param address [String]
         # @param port [Integer] the port to use if the address contains none
-        # @param defaults [TLSSettings] the settings for which the address has no parameters of its own
+        # @param defaults [TLSSettings] each of these settings applies unless the address has a parameter for it
         # @return [TCPBind, UnixBind, SystemdBind]
         # @raise [ConfigurationError]
         def parse(address, port, defaults = TLSSettings.new)

@@ -114,8 +114,8 @@ module Rackup
         def warn_of_workers(configuration)
           return if configuration.worker_count == 1 || configuration.source(:workers).kind == :default
 
-          warn "heddle: serving with one process; workers (#{configuration.source(:workers)}) has an effect only " \
-               "with `heddle serve`"
+          warn "heddle: serving with one process; the option workers (#{configuration.source(:workers)}) has an " \
+               "effect only with `heddle serve`"
         end
 
         def announce(server)

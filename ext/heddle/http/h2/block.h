@@ -37,9 +37,9 @@ struct heddle_h2_block {
 bool heddle_h2_is_about_connection(heddle_field_id id, const char *name, size_t size);
 
 /*
- * Checks the next field of the block, and adds it to `fields` or `pseudo`. If the field can't be added, sets
- * `malformed`, `too_large` or `no_memory`. Ignores the trailers of a request, and names with underscores unless
- * `keep_underscores` is set.
+ * Checks the next field of the block, and adds it to `fields` or `pseudo`. If the field is invalid or does not fit,
+ * sets `malformed`, `too_large` or `no_memory`. Two kinds of fields are checked, but not added: trailers of a request,
+ * and, unless `keep_underscores` is set, fields whose names contain an underscore.
  */
 void heddle_h2_block_field(heddle_h2_block *block, const heddle_hpack_field *field);
 

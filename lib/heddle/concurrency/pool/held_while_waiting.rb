@@ -12,7 +12,8 @@ module Heddle
       ADVICE = "Return it to the pool before such a wait, so that other fibers can use it"
       # Methods of the gem pg that wait for a notification: their connections are quiet but in use.
       LISTENING = /[`'#. ](?:wait_for_notify|notifies_wait)'\z/
-      # Maximum number of remembered pairs of places. Each pair is reported once.
+      # Maximum number of remembered pairs: the line that checked a connection out, and the line where its fiber waits.
+      # Each pair is reported once.
       MOST_PLACES = 1000
       private_constant :LIMIT, :LISTENING, :MOST_PLACES
 
@@ -43,7 +44,7 @@ module Heddle
           slots.select { |slot| states[slot.task_fiber || slot.fiber] == :waiting && !listening?(slot.fiber) }
         end
 
-        # Reports a connection, once for each pair of places.
+        # Reports a connection, once for each pair of `checked_out` and `waits`.
         #
         # @param name [String] the pool's name
         # @param seconds [Float] for how long the connection was checked out

@@ -61,20 +61,20 @@ module Heddle
         refuse
       end
 
-      # Interrupts a wait in another library's pool with an error.
+      # Raises an error in the fiber, which waits in another library's pool.
       def interrupt(error)
         @error = error
         @scheduler.interrupt(@fiber, error)
       end
 
       # @param task [Task, nil]
-      # @return [Boolean] whether a task around this one waits for it
+      # @return [Boolean] whether this task runs in a scope of another task, and the scope waits for it
       def self.nested?(task)
         scope = task&.parent
         !scope.nil? && !scope.background_child?(task) && scope.task.is_a?(Concurrency::TaskFrame)
       end
 
-      # @return [Boolean] whether a task around the waiter's task waits for it
+      # @return [Boolean] whether the waiter's task runs in a scope of another task, and the scope waits for it
       def nested? = Waiter.nested?(@task)
 
       # Does the waiter's fiber, or a task that waits for the end of the waiter's task, have a resource?
@@ -104,7 +104,8 @@ module Heddle
 
       private
 
-      # Yields the tasks around the waiter's task, the innermost first, each with its scope and the task in that scope.
+      # Yields the tasks around the waiter's task, the innermost first. With each task, yields its scope that waits for
+      # the inner task, and that inner task.
       def each_around
         child = @task
         while Waiter.nested?(child)

@@ -132,10 +132,10 @@ module Heddle
       # Prepended to the classes of pools.
       module PoolMutex
         # The fiber must not switch while it waits for the mutex, which another thread may have. If the fiber were
-        # interrupted or killed there, it would keep an unused connection, and get that connection again at its next
-        # check-out, even if the connection is closed. The fiber must not be preempted while it has the mutex, either,
-        # because another fiber of the same thread could wait for the mutex. A fiber that waits for a connection may
-        # switch, because it has no connection yet.
+        # interrupted or killed there while it returns or drops a connection, the pool would still list the connection
+        # as checked out by this fiber. The fiber's next check-out would get this connection, even if it is closed. The
+        # fiber must not be preempted while it has the mutex, either, because another fiber of the same thread could
+        # wait for the mutex. A fiber that waits for a connection may switch, because it has no connection yet.
         def sync(&) = Thread.current[:heddle_waits] ? super : Fiber.blocking { super(&) }
       end
     end

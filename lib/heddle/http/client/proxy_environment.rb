@@ -14,7 +14,7 @@ module Heddle
 
         # @param host [String] a name or an address, without brackets
         # @param environment [#[]]
-        # @return [String, nil] the proxy's URL; nil: connect directly, as always to localhost and loopback addresses
+        # @return [String, nil] the proxy's URL; nil: connect directly. Always nil for localhost and loopback addresses
         def find(scheme, host, port, environment = ENV)
           url = proxy(scheme, environment) or return
           address = address(host)

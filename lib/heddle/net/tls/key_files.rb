@@ -79,8 +79,9 @@ module Heddle
                          "(openssl pkey -in #{key_path} -out plain.key)"
           end
 
+          hint = "; if the key is in another file, add --tls-key, or key= to the address"
           raise Error, "#{key_path} contains no key: it must contain one in PEM (\"-----BEGIN PRIVATE KEY-----\" …)" \
-                       "#{"; if the key is in another file, add key=" if key_path == certificate_path}"
+                       "#{hint if key_path == certificate_path}"
         end
 
         def read(what, path) = self.class.read(what, path)

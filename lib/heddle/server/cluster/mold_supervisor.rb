@@ -11,8 +11,8 @@ module Heddle
 
         # @return [Configuration] the configuration of the newest mold
         attr_reader :configuration
-        # @return [String, nil] why the application can't be loaded while there are no workers, so that the server must
-        #   stop; nil: no reason to stop
+        # @return [String, nil] the reason why the server must stop: there are no workers, and the application can't be
+        #   loaded; nil: no reason to stop
         attr_reader :failure
         # @return [Float, nil] the time at which {#advance} must load the application again; nil: no load is due
         attr_reader :next_attempt_at
@@ -117,7 +117,7 @@ module Heddle
         # @return [Boolean] whether workers are being replaced
         def reloading? = !@reload.nil?
 
-        # Continues a reload, and starts a new mold after a failed one when its delay has passed.
+        # Continues a reload. When the delay after the failure of a mold has passed, starts a new mold.
         # @return [void]
         def advance
           @reload&.advance
@@ -140,10 +140,10 @@ module Heddle
           @mold_spawner.fork_mold(setting) { @master.close_in_child }
         end
 
-        # Returns the worker that has served the most requests, if there are enough of them and its mold is not warm
-        # yet. Workers that are forked from it share the memory of what its requests have filled: caches, compiled
-        # templates and Ruby's inline caches, for example. Workers of a mold that has served no request each fill copies
-        # of their own.
+        # Returns the worker that has served the most requests, provided that these are at least `refork_after`, and
+        # that its mold is not warm yet. Workers that are forked from it share what its requests have left in memory,
+        # such as caches, compiled templates and Ruby's inline caches. If the mold has served no request, each worker
+        # must fill its own copies of these.
         def refork_candidate
           mold = fleet.mold
           return if mold.nil? || mold.warm || !mold.ready? || !fleet.complete?
@@ -196,7 +196,7 @@ module Heddle
           fleet.resize(mold.configuration.worker_count) if fleet.empty?
         end
 
-        # Signals to 0 or to a negative number would go to a process group, and a signal to 1 to init.
+        # A signal to 0 or to a negative number would go to a process group. A signal to 1 would go to init.
         def pid_of(message)
           pid = message.fetch("pid", Integer)
           pid > 1 ? pid : raise(MessageSocket::MalformedError, "the process id #{pid} is not greater than 1")

@@ -3,8 +3,8 @@
 module Heddle
   class Server
     class Log
-      # A log file, opened for appending. When logrotate renames or removes it, the first line that is written at least
-      # a second later creates a new file; no signal is needed. After `copytruncate`, writing continues at the beginning
+      # A log file, opened for appending. If logrotate has renamed or removed it, {#write} creates a new file; no signal
+      # is needed. {#write} checks this at most once a second. After `copytruncate`, writing continues at the beginning
       # of the truncated file.
       class File
         # Seconds between two checks whether the path still names the open file.
