@@ -2,5 +2,5 @@
 
 module Heddle
   # The version of the gem, by semantic versioning.
-  VERSION = "0.1.0"
+  VERSION = "0.1.0.rc1"
 end
