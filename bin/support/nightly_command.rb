@@ -38,29 +38,30 @@ tests = rubies.flat_map do |ruby|
 end
 
 # A stage that runs while tests wait.
-def beside(name, *command, covers:) = Nightly::Stage.new(name:, command: %w[nice] + command, covers:, beside: true)
+def beside(name, *command, covers:) = Nightly::Stage.new(name:, command:, covers:, beside: true)
 
 c_tests = Dir.glob("test/c/*_test.c", base: root).sort
 content = SanitizedContent.new(root)
 kqueue_tests = c_tests.select { |path| content.files(path).include?("ext/heddle/selector/kqueue.c") }
 ruby = first.path
 stages = [
-  *tests,
   Nightly::Stage.new(name: "c address", command: [ruby, "test/c/run"], sanitizer: "address", tests: c_tests),
   Nightly::Stage.new(name: "c kqueue", command: [ruby, "test/c/run", "--kqueue"], sanitizer: "kqueue",
                      tests: kqueue_tests),
   Nightly::Stage.new(name: "c thread", command: [ruby, "test/c/run", "--tsan"], sanitizer: "thread", tests: c_tests),
   Nightly::Stage.new(name: "ruby address", command: %w[bin/sanitize --no-c], sanitizer: "address",
                      tests: plan.sanitized(files)),
+  *tests,
   beside("switch", ruby, "test/switch/run", covers: [*product, "test/switch/"]),
   beside("trials", ruby, "test/trials/run", covers: [*product, "test/trials/"]),
   beside("hold", ruby, "-r", "./bin/support/gem_paths.rb", "test/hold/command.rb", covers: [*product, "test/hold/"]),
   beside("gem", ruby, "bin/support/gem_check.rb", covers: [*product, "bin/support/gem_check.rb"]),
   beside("nginx", "test/trials/nginx/run", covers: [*product, "test/"]),
   # An hour together.
-  beside("fuzz", ruby, "test/fuzz/run", "--hours", (hours * 0.75).to_s, covers: ["ext/", "test/fuzz/"]),
-  beside("fuzz dns", ruby, "-Ilib", "test/fuzz/dns", (hours * 1_000_000).to_i.to_s, covers: [*product, "test/fuzz/"]),
-  beside("fuzz client", ruby, "-Ilib", "test/fuzz/client", (hours * 20_000).to_i.to_s,
+  beside("fuzz", "nice", ruby, "test/fuzz/run", "--hours", (hours * 0.75).to_s, covers: ["ext/", "test/fuzz/"]),
+  beside("fuzz dns", "nice", ruby, "-Ilib", "test/fuzz/dns", (hours * 1_000_000).to_i.to_s,
+         covers: [*product, "test/fuzz/"]),
+  beside("fuzz client", "nice", ruby, "-Ilib", "test/fuzz/client", (hours * 20_000).to_i.to_s,
          covers: [*product, "test/fuzz/"])
 ]
 # Those with rows and options of their own: the others are programs for one question.
