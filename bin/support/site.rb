@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "bundler"
 require "fileutils"
 require "json"
 require "open3"
@@ -12,6 +13,8 @@ module Heddle
     ROOT = File.expand_path("../..", __dir__)
     SETTINGS = File.join(ROOT, "docs/site")
     TOOLS = File.join(ROOT, "vendor/site")
+    # The version of Bundler is this Ruby's, or Bundler would fetch the one that wrote the lock file.
+    BUNDLE = { "BUNDLE_PATH" => File.join(ROOT, "vendor/bundle"), "BUNDLER_VERSION" => Bundler::VERSION }.freeze
     # Pages outside of docs/, and what the sidebar calls them.
     PROJECT = {
       "CHANGELOG.md" => "Changelog", "CONTRIBUTING.md" => "Contributing", "SECURITY.md" => "Security policy",
@@ -156,8 +159,7 @@ module Heddle
     end
 
     def run(environment, *command)
-      said, status = Open3.capture2e({ "BUNDLE_PATH" => File.join(ROOT, "vendor/bundle") }.merge(environment), *command,
-                                     chdir: ROOT)
+      said, status = Open3.capture2e(BUNDLE.merge(environment), *command, chdir: ROOT)
       raise Failed, "#{command.first(4).join(" ")} failed:\n#{said}" unless status.success?
     rescue Errno::ENOENT
       raise Failed, "bin/docs site needs #{command.first}, which is not installed"
