@@ -39,7 +39,7 @@ class ActiveRecordTasksTest < Minitest::Test
   end
 
   def test_in_development_a_warning_says_that_a_task_takes_a_connection_beside_the_transaction
-    assert_match(/a task uses a database connection of its own at \S+_program\.rb:\d+, while a task that/,
+    assert_match(/a task uses a database connection of its own at \S+_program\.rb:\d+, while its parent/,
                  seen["warned"])
   end
 

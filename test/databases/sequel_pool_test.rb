@@ -202,7 +202,7 @@ class SequelPoolTest < Minitest::Test
         Heddle.run { database.transaction { inside { inside { database.synchronize { :served } } } } }
       end
 
-      assert_match(/a task uses a database connection of its own at #{__FILE__}:#{line}, while a task that/, err)
+      assert_match(/a task uses a database connection of its own at #{__FILE__}:#{line}, while its parent/, err)
     end
   end
 
