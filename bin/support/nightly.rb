@@ -51,6 +51,7 @@ class Nightly
   # @param resume [Boolean] without what has passed and depends on nothing that has changed
   # @return [Boolean] whether all of them have passed
   def run(names = [], resume: false)
+    commit # before anybody changes files
     chosen = choose(names).map { |stage| [stage, resume ? left_of(stage) : EVERYTHING] }
     chosen.reject! { |_, left| left == NOTHING }
     FileUtils.mkdir_p(@logs)
@@ -87,8 +88,16 @@ class Nightly
     return result["result"] == "passed" ? NOTHING : EVERYTHING if changed.empty?
 
     files = stage.concerned&.call(changed) or return EVERYTHING
-    # A file that failed, and that no change concerns, is not tried once more.
-    (result.fetch("failed_files", []) - files).empty? ? files : EVERYTHING
+    passed_but_for?(files, result) ? files : EVERYTHING
+  end
+
+  # Whether a stage passes if these files do. It may have failed before it named files, or because it skipped tests.
+  # A file that failed, and that no change concerns, is not tried once more.
+  def passed_but_for?(files, result)
+    return true if result["result"] == "passed"
+
+    skipped = (result["again"] || result)["skipped"]
+    result.key?("failed_files") && skipped.zero? && (result["failed_files"] - files).empty?
   end
 
   def still_sanitized?(stage, result)

@@ -143,6 +143,31 @@ class NightlyTest < Minitest::Test
     assert_equal "[]\n", File.read(File.join(@root, "tmp/nightly/a.log"))
   end
 
+  # It ended before it told them, say, or a test was skipped.
+  def test_stage_that_failed_without_failed_files_or_with_skipped_tests_runs_whole
+    ["puts '7 passed, 0 failed, 0 skipped'; exit 1",
+     "puts 'failed: 3.4.1 #{TEST} ATest#test_b: wrong', '7 passed, 1 failed, 1 skipped'; exit 1"].each do |program|
+      write TEST, "0"
+      commit
+      nightly(stage("a", program).with(concerned: ->(_) { [TEST] })).run
+      write TEST, "1"
+      commit
+
+      refute_equal "passed", nightly(stage("a", "").with(concerned: ->(_) { [] })).result
+      assert nightly(stage("a", "p ARGV").with(concerned: ->(_) { [TEST] })).run(resume: true)
+      assert_equal "[]\n", File.read(File.join(@root, "tmp/nightly/a.log"))
+    end
+  end
+
+  def test_result_is_that_of_the_code_with_which_the_run_began
+    write TEST, "1"
+    commit
+    change = "File.write('#{TEST}', '2'); system('git', *%w[-c user.name=a -c user.email=a@b commit -qam x])"
+
+    assert nightly(stage("a", change)).run
+    assert_equal "incomplete", nightly(stage("a", "puts 1")).result
+  end
+
   def test_stage_beside_the_others_runs_at_the_same_time
     wait_for = ->(name) { "File.write('tmp/#{name}', ''); sleep 0.01 until Dir['tmp/[ab]'].size == 2" }
     FileUtils.mkdir_p(File.join(@root, "tmp"))
