@@ -26,14 +26,15 @@ first = rubies.first
 plan = TestPlan.new(root:, rubies:, name: "nightly")
 files = TestRunner.files([File.join(root, "test")])
 product = %w[ext/ lib/ exe/ heddle.gemspec Gemfile.lock]
+concerned = ConcernedTests.new(root, files)
+concerned_with_selectors = ConcernedTests.new(root, files.reject { |file| plan.once?(file) })
 tests = rubies.flat_map do |ruby|
   ["default", *ruby.selectors.drop(1)].map do |selector|
     name = "tests #{ruby.version[/\A\d+\.\d+/]} #{selector == "default" ? ruby.selectors.first : selector}"
-    with_it = selector == "default" ? files : files.reject { |file| plan.once?(file) }
     Nightly::Stage.new(name:, command: %W[bin/test --plan nightly --durations 25 --selector #{selector}],
                        environment: { "HEDDLE_RUBY" => ruby.path, "HEDDLE_TEST_REPEAT" => repeat.to_s },
                        covers: [*product, "test/", "examples/", "benchmark/"],
-                       concerned: ConcernedTests.new(root, with_it).method(:call))
+                       concerned: (selector == "default" ? concerned : concerned_with_selectors).method(:call))
   end
 end
 
@@ -52,17 +53,22 @@ stages = [
   Nightly::Stage.new(name: "ruby address", command: %w[bin/sanitize --no-c], sanitizer: "address",
                      tests: plan.sanitized(files)),
   *tests,
-  beside("switch", ruby, "test/switch/run", covers: [*product, "test/switch/"]),
-  beside("trials", ruby, "test/trials/run", covers: [*product, "test/trials/"]),
-  beside("hold", ruby, "-r", "./bin/support/gem_paths.rb", "test/hold/command.rb", covers: [*product, "test/hold/"]),
-  beside("gem", ruby, "bin/support/gem_check.rb", covers: [*product, "bin/support/gem_check.rb"]),
+  beside("switch", ruby, "test/switch/run",
+         covers: [*product, "test/switch/", "test/support/free_port.rb", "test/cli/demo/browser.rb"]),
+  beside("trials", ruby, "test/trials/run", covers: [*product, "test/trials/", "test/support/"]),
+  beside("hold", ruby, "-r", "./bin/support/gem_paths.rb", "test/hold/command.rb",
+         covers: [*product, "test/hold/", "test/support/", "test/rails/bundles/", "test/rails/support/"]),
+  beside("gem", ruby, "bin/support/gem_check.rb",
+         covers: [*product, "bin/support/gem_check.rb", "bin/support/package.rb", "bin/support/amalgamation.rb",
+                  "examples/plain/"]),
   beside("nginx", "test/trials/nginx/run", covers: [*product, "test/"]),
   # An hour together.
-  beside("fuzz", "nice", ruby, "test/fuzz/run", "--hours", (hours * 0.75).to_s, covers: ["ext/", "test/fuzz/"]),
+  beside("fuzz", "nice", ruby, "test/fuzz/run", "--hours", (hours * 0.75).to_s,
+         covers: ["ext/", "test/fuzz/", "test/c/objects.rb"]),
   beside("fuzz dns", "nice", ruby, "-Ilib", "test/fuzz/dns", (hours * 1_000_000).to_i.to_s,
-         covers: [*product, "test/fuzz/"]),
+         covers: [*product, "test/fuzz/dns", "test/net/dns/support/"]),
   beside("fuzz client", "nice", ruby, "-Ilib", "test/fuzz/client", (hours * 20_000).to_i.to_s,
-         covers: [*product, "test/fuzz/"])
+         covers: [*product, "test/fuzz/client", "test/http/client/support/"])
 ]
 # Those with rows and options of their own: the others are programs for one question.
 Dir.glob("benchmark/*.rb", base: root).sort.each do |path|
@@ -70,7 +76,7 @@ Dir.glob("benchmark/*.rb", base: root).sort.each do |path|
 
   name = File.basename(path, ".rb")
   stages << Nightly::Stage.new(name: "benchmark #{name}", command: %W[bin/bench #{name} --quick],
-                               covers: [*product, "benchmark/"])
+                               covers: [*product, "benchmark/", "test/support/free_port.rb"])
 end
 
 if list
