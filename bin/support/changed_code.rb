@@ -12,28 +12,30 @@ class ChangedCode
 
   class << self
     # @param path [String] its extension names the language; only C and Ruby lose their comments
-    # @return [String] the content without comments, indentation and blank lines
+    # @return [String] the content without comments. C also loses indentation and blank lines: its strings end with the
+    #   line.
     def code_of(path, content)
       case path
       when /\.[ch]\z/
         squeeze(content.gsub(C_LITERAL_OR_COMMENT) { |found| found.start_with?("/") ? " " : found })
-      when /\.rb\z/ then squeeze(without_comments(content))
+      when /\.rb\z/ then without_comments(content)
       else content
       end
     end
 
-    private
-
+    # @return [String] without indentation and blank lines
     def squeeze(code) = code.gsub(/\s*\n\s*/, "\n").lstrip
 
+    private
+
+    # One with nothing else on its line takes the line along.
     def without_comments(content)
       bytes = content.b
       Prism.parse_comments(content).reverse_each do |comment|
-        next if comment.location.slice.match?(READ_BY_PROGRAMS)
-
-        bytes[comment.location.start_offset...comment.location.end_offset] = ""
+        text = comment.location.slice.chomp
+        bytes[comment.location.start_offset, text.bytesize] = "\0" unless text.match?(READ_BY_PROGRAMS)
       end
-      bytes
+      bytes.gsub(/^[ \t]*\0(?:\n|\z)|[ \t]*\0/, "")
     end
   end
 

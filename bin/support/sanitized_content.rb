@@ -6,7 +6,7 @@ require_relative "changed_code"
 
 # Which tests have to run under sanitizers again, because what they check has changed since .ci/nightly last ran them.
 # The nightly writes a digest for each test into its result file; with `--changed`, bin/sanitize and test/c/run leave
-# out tests whose digest is still the same. Comments are in no digest.
+# out tests whose digest is still the same. Comments, indentation and blank lines are in no digest.
 class SanitizedContent
   RESULTS = ".ci/nightly.json"
 
@@ -72,7 +72,10 @@ class SanitizedContent
   end
 
   def digest_of_file(file)
-    @digests[file] ||= Digest::SHA256.hexdigest(ChangedCode.code_of(file, File.binread(File.join(@root, file))))
+    @digests[file] ||= begin
+      code = ChangedCode.code_of(file, File.binread(File.join(@root, file)))
+      Digest::SHA256.hexdigest(ChangedCode.squeeze(code))
+    end
   end
 
   # The test, the sources that it is linked with, and the headers that they include.
