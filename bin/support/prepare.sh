@@ -81,7 +81,10 @@ bundle_with() {
     export BUNDLE_BUILD__SQLITE3="${BUNDLE_BUILD__SQLITE3---enable-system-libraries}"
   fi
   # In CI they are compiled in a fifth of the time, and take no more to run the tests.
-  [ "${CI:-}" != true ] || make="MAKEFLAGS=CC=$support/unoptimized\\ gcc CXX=$support/unoptimized\\ g++"
+  if [ "${CI:-}" = true ]; then
+    make="'${support// /\\ }/unoptimized'\\ "
+    make="MAKEFLAGS=CC=${make}gcc CXX=${make}g++"
+  fi
   env -u RUBYOPT -u RUBYLIB -u GEM_HOME -u GEM_PATH -u BUNDLE_DEPLOYMENT ${mirror:+"$mirror"} ${make:+"$make"} \
     BUNDLE_FROZEN="$frozen" BUNDLE_WITHOUT="$(groups_without)" BUNDLE_GEMFILE="$gemfile" \
     BUNDLE_PATH="$root/vendor/bundle" BUNDLE_APP_CONFIG="$heddle_log/bundle" \
@@ -137,7 +140,8 @@ lock_gems() {
 
 # install_gems RUBY VERSION [GEMFILE...]: the development gems, those of the examples and of tests, unless a stamp says that
 # exactly these are installed. With $runtime=yes only what running Heddle needs. Those of the examples and of test/switch
-# are only installed for Rubies whose version begins with $HEDDLE_TEST_EXAMPLES_ON, if that is set.
+# are only installed for Rubies whose version begins with $HEDDLE_TEST_EXAMPLES_ON, if that is set. A file marks that CI
+# has compiled some of them.
 install_gems() {
   local ruby=$1 version=$2 gemfile name stamp state lock
   shift 2
@@ -163,6 +167,7 @@ install_gems() {
       ! has_stamp "$stamp" "$gemfile" "$state" || continue
     fi
     mkdir -p "$root/vendor/bundle"
+    [ "${CI:-}" != true ] || : >"$root/vendor/bundle/.unoptimized" || return 1
     with_progress "gems of $name for Ruby $version" "$heddle_log/gems-$version.log" '' 0 \
       bundle_install "$ruby" "$gemfile" || return 1
     # By a rename: a copy of this folder that shares its files (cp -l) keeps its own stamp.

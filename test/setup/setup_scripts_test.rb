@@ -202,15 +202,41 @@ class SetupScriptsTest < Minitest::Test
   def test_gems_are_compiled_without_optimization_in_ci_only
     ruby = File.join(@folder, "ruby")
     File.write(ruby, "#!/bin/sh\necho \"$MAKEFLAGS\"", perm: 0o755)
-    install = "runtime=no frozen=no; . $support/prepare.sh; groups_without() { :; }; bundle_with #{ruby} Gemfile show"
+    support = File.join(@folder, "a folder")
+    FileUtils.cp_r(File.join(ROOT, "bin/support"), support)
+    install = "runtime=no frozen=no; . $support/prepare.sh; support='#{support}'; groups_without() { :; }; " \
+              "bundle_with #{ruby} Gemfile show"
 
     assert_equal ["\n", true], shell(install, { "CI" => nil, "MAKEFLAGS" => nil })
     makefile = File.join(@folder, "Makefile")
-    File.write(makefile, "CC = gcc\nall:\n\t@echo $(CC) and $(CXX)\n")
+    File.write(makefile, "CC = gcc\nall:\n\t@$(CC) 1\n\t@$(CXX) 2\n")
+    %w[gcc g++].each { |name| executable(File.join(@path, name), "echo #{name} \"$@\"") }
     flags, = shell(install, { "CI" => "true", "MAKEFLAGS" => nil })
+    environment = { "MAKEFLAGS" => flags.chomp, "PATH" => "#{@path}:#{ENV.fetch("PATH")}" }
 
-    assert_equal "#{ROOT}/bin/support/unoptimized gcc and #{ROOT}/bin/support/unoptimized g++\n",
-                 Open3.capture2({ "MAKEFLAGS" => flags.chomp }, "make", "-s", "-f", makefile).first
+    assert_equal "gcc 1 -O0 -g0\ng++ 2 -O0 -g0\n",
+                 Open3.capture2(environment, "make", "-s", "-f", makefile).first
+  end
+
+  def test_gems_that_ci_compiled_are_marked_and_nothing_is_measured_with_them
+    root = checkout("gems")
+    %w[bin benchmark].each { |name| FileUtils.cp_r(File.join(ROOT, name), root) }
+    File.write(File.join(root, "bin/support/packages.sh"), "install_packages() { :; }\n")
+    executable(File.join(root, "bin/setup"), "printf '1\\t\\t\\t\\t./ruby\\n' >\"$5\"")
+    executable(File.join(root, "ruby"), "echo measured")
+    install = "root=#{root} runtime=no; . $support/prepare.sh; with_progress() { :; }; install_gems ruby 3.4.1"
+    measured = lambda do |ci|
+      Open3.capture2e({ "CI" => ci }, File.join(root, "bin/bench"), "alarms", chdir: root).first
+    end
+
+    assert_equal ["", true], shell(install, { "CI" => nil, "PATH" => ENV.fetch("PATH") })
+    assert_includes measured.call(nil), "measured\n"
+    FileUtils.rm_rf(File.join(root, "vendor"))
+
+    assert_equal ["", true], shell(install, { "CI" => "true", "PATH" => ENV.fetch("PATH") })
+    assert_includes measured.call("true"), "measured\n"
+    assert_equal "bin/bench: CI has compiled gems of this checkout without optimization; remove vendor/bundle, and " \
+                 "call bin/bench again\n", measured.call(nil).lines.last
   end
 
   def test_gems_of_examples_are_installed_for_the_chosen_ruby_only
