@@ -51,9 +51,9 @@ class Nightly
   # @param resume [Boolean] without what has passed and depends on nothing that has changed
   # @return [Boolean] whether all of them have passed
   def run(names = [], resume: false)
-    commit # before anybody changes files
     chosen = choose(names).map { |stage| [stage, resume ? left_of(stage) : EVERYTHING] }
     chosen.reject! { |_, left| left == NOTHING }
+    note_code(chosen.map(&:first))
     FileUtils.mkdir_p(@logs)
     good = with_signals { run_beside_each_other(chosen) }
     @out.puts summary
@@ -109,6 +109,13 @@ class Nightly
     @code.since(result.dig("again", "commit") || result["commit"])&.select do |file|
       file.start_with?(*stage.covers) && file != SanitizedContent::RESULTS
     end
+  end
+
+  # A result is that of the code with which the run began, whatever changes meanwhile.
+  def note_code(stages)
+    commit
+    @digests = stages.select(&:sanitizer)
+                     .to_h { |stage| [stage, @sanitized.digests(stage.sanitizer, stage.tests)] }
   end
 
   def run_beside_each_other(chosen)
@@ -207,8 +214,7 @@ class Nightly
   # Other stages have tests with the same sanitizer.
   def record_digests(stage)
     known = recorded["sanitized"].fetch(stage.sanitizer, {}).select { |test, _| File.file?(File.join(@root, test)) }
-    digests = @sanitized.digests(stage.sanitizer, stage.tests)
-    recorded["sanitized"][stage.sanitizer] = known.merge(digests).sort.to_h
+    recorded["sanitized"][stage.sanitizer] = known.merge(@digests.fetch(stage)).sort.to_h
   end
 
   # Stages that there are no more leave the file.

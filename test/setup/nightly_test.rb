@@ -166,6 +166,8 @@ class NightlyTest < Minitest::Test
 
     assert nightly(stage("a", change)).run
     assert_equal "incomplete", nightly(stage("a", "puts 1")).result
+    assert nightly(sanitized("File.write('#{TEST}', '3')")).run
+    assert_equal [TEST], changed
   end
 
   def test_stage_beside_the_others_runs_at_the_same_time
