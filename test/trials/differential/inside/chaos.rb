@@ -31,6 +31,8 @@ module Trials
     # Lets every fiber that is ready have its turn.
     def self.switch(scheduler)
       scheduler.yield if scheduler.running? && !Fiber.current.blocking? && !RANDOM.rand(SPARED).zero?
+    rescue ThreadError
+      nil # a signal's handler runs in the fiber that runs the loop, which can't wait
     end
 
     Heddle::Scheduler.prepend(self)
