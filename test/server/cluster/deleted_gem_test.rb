@@ -39,6 +39,7 @@ class ClusterDeletedGemTest < Minitest::Test
   def setup
     super
     write("config.ru", APP)
+    write("config/heddle.rb", "on_booted { File.write(#{path("booted").dump}, '') }\n")
     FileUtils.mkdir_p(path("gem"))
     %w[exe lib].each { |name| FileUtils.cp_r(File.join(ROOT, name), path("gem")) }
     @served = ServedProcess.new(
@@ -46,6 +47,7 @@ class ClusterDeletedGemTest < Minitest::Test
        "-p", "0", "-b", "127.0.0.1", "--no-access-log", "--slow-request", "0.1", "--control", "unix:control.sock"],
       folder: @folder, environment: { "RACK_ENV" => "production" }
     )
+    wait_until("the master is not ready") { File.exist?(path("booted")) }
     FileUtils.rm_rf(path("gem"))
   end
 
