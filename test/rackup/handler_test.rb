@@ -97,7 +97,7 @@ class RackupHandlerTest < Minitest::Test
     answer = Net::HTTP.start("127.0.0.1", served.uri.port) { |http| http.get("/", (1..9).to_h { |n| ["x-#{n}", "a" * 200] }) }
 
     assert_equal "431", answer.code
-    assert_match(%r{^heddle: serving with one process; the option workers \(config/heddle\.rb:3\) has an effect only with},
+    assert_match(%r{serving with one process; the option workers \(config/heddle\.rb:3\) has an effect only with},
                  served.output)
     served.stop
     served = ServedProcess.new([*RACKUP, "-s", "heddle", "-o", "::1", "-p", "0"], folder: @folder)
