@@ -27,14 +27,14 @@ plan = TestPlan.new(root:, rubies:, name: "nightly")
 files = TestRunner.files([File.join(root, "test")])
 product = %w[ext/ lib/ exe/ heddle.gemspec Gemfile.lock]
 concerned = ConcernedTests.new(root, files)
-concerned_with_selectors = ConcernedTests.new(root, files.reject { |file| plan.once?(file) })
 tests = rubies.flat_map do |ruby|
   ["default", *ruby.selectors.drop(1)].map do |selector|
+    with_it = selector == "default" ? files : files.reject { |file| plan.once?(file) }
     name = "tests #{ruby.version[/\A\d+\.\d+/]} #{selector == "default" ? ruby.selectors.first : selector}"
     Nightly::Stage.new(name:, command: %W[bin/test --plan nightly --durations 25 --selector #{selector}],
                        environment: { "HEDDLE_RUBY" => ruby.path, "HEDDLE_TEST_REPEAT" => repeat.to_s },
                        covers: [*product, "test/", "examples/", "benchmark/"],
-                       concerned: (selector == "default" ? concerned : concerned_with_selectors).method(:call))
+                       concerned: ->(changed) { concerned.call(changed)&.intersection(with_it) })
   end
 end
 
