@@ -144,8 +144,8 @@ module Heddle
         underscore_removed: "removed a header from the request for {target}: its name contains an underscore, and " \
                             "clients can forge other headers with such names. If a client needs such headers, set " \
                             "underscore_headers true (logged once)",
-        worker_ended: "{role} {worker}< (pid {pid})> has ended: {reason}<, with {requests:request} unanswered>; " \
-                      "starting another {delay:delay}",
+        worker_ended: "{role} {worker}< (pid {pid})> has ended: {reason}<, with {requests:request} unanswered>" \
+                      "<; starting another {delay:delay}>",
         worker_killed: "killing {role} {worker}< (pid {pid})>: {reason}<, with {requests:request} unanswered>",
         worker_memory_exceeded: "replacing {role} {worker}< (pid {pid})>: it uses {memory:MiB} of memory " \
                                 "(worker_memory_limit {limit:MiB}, lowered by up to a tenth)",

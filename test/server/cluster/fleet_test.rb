@@ -96,6 +96,38 @@ class ClusterFleetTest < Minitest::Test
     end
   end
 
+  def test_ending_worker_that_a_foreign_signal_ends_is_reported_with_its_unanswered_requests
+    end_retired_worker("kill -KILL $$") { nil }
+
+    assert_equal ["worker 0 (pid 1) has ended: SIGKILL, which Heddle has not sent (the system may be out of memory: " \
+                  "see dmesg)"], @notices
+    assert_predicate @fleet, :unclean?
+  end
+
+  def test_ending_worker_that_the_master_has_killed_is_not_reported_again
+    end_retired_worker("kill -KILL $$") { |worker| worker.reason = "it has not stopped in time" }
+
+    assert_empty @notices
+  end
+
+  def test_ending_worker_that_ends_by_itself_is_not_reported
+    end_retired_worker("exit 1") { nil }
+
+    assert_empty @notices
+    assert_predicate @fleet, :unclean?
+  end
+
+  def end_retired_worker(command)
+    with_starting_worker do |worker|
+      @fleet.record_spawn(worker.slot, 1)
+      @fleet.retire(worker, "stop")
+      yield worker
+      @fleet.handle_exit(1, Process::Status.wait(spawn("sh", "-c", command)))
+    end
+
+    assert_empty @fleet.workers
+  end
+
   def with_starting_worker
     ours, theirs = Cluster::MessageSocket.pair
     configuration = Heddle::Server::Configuration.new(workers: 1, environment: "test")

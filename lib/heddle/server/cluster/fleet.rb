@@ -211,9 +211,12 @@ module Heddle
 
         def handle_worker_exit(worker, status)
           @protection.record_exit(worker, status)
-          return handle_loss(worker, worker.reason || ExitReason.describe(status)) unless worker.ending?
+          how = worker.reason || ExitReason.describe(status)
+          return handle_loss(worker, how) unless worker.ending?
 
           @unclean = true unless status.success?
+          lost = status.signaled? && !worker.reason
+          @log.event(:worker_ended, **worker.fields, reason: how, requests: unanswered(worker)) if lost
           remove(worker)
         end
 

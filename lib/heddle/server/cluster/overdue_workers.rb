@@ -69,8 +69,8 @@ module Heddle
         def kill_late(worker)
           worker.deadline = nil
           unless worker.reason
-            requests = @fleet.unanswered(worker)
-            @log.event(:worker_killed, **worker.fields, reason: "it has not stopped in time", requests:)
+            worker.reason = "it has not stopped in time"
+            @log.event(:worker_killed, **worker.fields, reason: worker.reason, requests: @fleet.unanswered(worker))
           end
           worker.kill("KILL")
         end
