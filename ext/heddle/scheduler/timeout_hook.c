@@ -1,4 +1,7 @@
-/* The hook timeout_after, which Timeout.timeout calls. Heddle.timeout does not use it (see lib/heddle/concurrency). */
+/*
+ * The hook timeout_after, which Timeout.timeout calls. The text of the error is that of the gem timeout. Heddle.timeout
+ * does not use this hook (see lib/heddle/concurrency).
+ */
 
 #include "scheduler/ruby_hooks.h"
 #include "scheduler/interrupt_masks.h"

@@ -130,7 +130,7 @@ module Heddle
 
         def lease_connection
           connection = super
-          Checkouts.new(self).leased(connection) if HeldConnections.report?
+          Checkouts.new(self).leased(connection) if HeldWhileWaiting.report?
           connection
         end
 
@@ -208,7 +208,7 @@ module Heddle
         require "heddle/concurrency/shield"
         require "heddle/databases/active_record/checkouts"
         require "heddle/databases/active_record/limit"
-        require "heddle/databases/held_connections"
+        require "heddle/databases/held_while_waiting"
         ::ActiveRecord::ConnectionAdapters::ConnectionPool.prepend(ConnectionPool)
         ::ActiveRecord::ConnectionAdapters::AbstractAdapter.prepend(Adapter)
         ::ActiveRecord::ConnectionAdapters::TransactionManager.prepend(TransactionManager)

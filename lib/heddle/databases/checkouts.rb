@@ -66,7 +66,7 @@ module Heddle
       end
 
       # Records a check-out. Must be called by the fiber that has checked the connection out. The library itself records
-      # the fiber. More is recorded only for tasks and for {HeldConnections}. Most requests start no task, so for them
+      # the fiber. More is recorded only for tasks and for {HeldWhileWaiting}. Most requests start no task, so for them
       # the recording costs nothing.
       #
       # @param connection [Object]
@@ -74,7 +74,7 @@ module Heddle
       # @return [void]
       def taken(connection, scheduler)
         task = Concurrency::Context.of(scheduler).task
-        report = HeldConnections.report?
+        report = HeldWhileWaiting.report?
         slot = SLOTS[connection]
         return slot&.vacate(nil) unless task || report
 
@@ -82,7 +82,7 @@ module Heddle
         slot.vacate(nil)
         slot.block = true
         slot.occupy(Concurrency.now, scheduler)
-        HeldConnections.of(scheduler).taken(slot, self) if report
+        HeldWhileWaiting.of(scheduler).taken(slot, self) if report
         Checkouts.warn_of_transaction(task) { |fibers| transaction?(fibers) } if task
       end
 

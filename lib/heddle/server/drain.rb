@@ -7,7 +7,7 @@ module Heddle
     class Drain
       include MonotonicClock
 
-      # Seconds within which an idle client may still send a request.
+      # A connection that has been idle for fewer seconds may still send a request: a longer idle one is closed at once.
       LAST_REQUEST_TIMEOUT = 0.25
       # Seconds between two checks whether to stop at once. They are needed because another thread may request an
       # immediate stop just before the drain begins to wait.

@@ -19,7 +19,7 @@ bool heddle_h1_write_piece(heddle_exchange_handle *handle, VALUE string);
 void heddle_h1_write(heddle_exchange_handle *handle, VALUE data);
 void Init_heddle_h1_sending(VALUE exchange_class);
 
-/* -- h1/server/respond.c ------------------------------------------------------------------------------------------- */
+/* -- h1/server/complete_response.c --------------------------------------------------------------------------------- */
 
 /* The following are operations of the exchange, too. */
 void heddle_h1_begin_head(heddle_exchange_handle *handle, heddle_head_writer *head);

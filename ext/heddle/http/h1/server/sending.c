@@ -1,4 +1,4 @@
-/* Sends the parts of responses over HTTP/1.1 that respond.c can't send: streamed content, chunks and files. */
+/* Sends the parts of responses over HTTP/1.1 that complete_response.c does not: streamed content, chunks and files. */
 
 #include "http/h1/server/exchange.h"
 

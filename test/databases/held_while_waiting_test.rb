@@ -6,7 +6,7 @@
 require_relative "support/database_programs"
 
 # Connections of Active Record and Sequel that are held while their fibers wait for something else.
-class HeldConnectionsTest < Minitest::Test
+class HeldWhileWaitingTest < Minitest::Test
   include DatabasePrograms
 
   PROGRAM = File.join(FOLDER, "held_program.rb")

@@ -6,7 +6,7 @@ module Heddle
   module Databases
     # Reports connections of Active Record and Sequel that are checked out while their fibers wait for something else,
     # as {Pool} does for its resources. Each loop has one object; its task runs while connections are in use.
-    class HeldConnections
+    class HeldWhileWaiting
       class << self
         # @return [Boolean] whether to report
         def report?
@@ -14,7 +14,7 @@ module Heddle
         end
 
         # @param scheduler [Scheduler]
-        # @return [HeldConnections] the loop's object
+        # @return [HeldWhileWaiting] the loop's object
         def of(scheduler)
           scheduler.instance_variable_get(:@held_connections) ||
             scheduler.instance_variable_set(:@held_connections, new(scheduler))
