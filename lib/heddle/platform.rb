@@ -9,7 +9,8 @@ module Heddle
   module Platform
     # Ruby's name of the architecture without the suffix -gnu => the tested versions of Ruby.
     TESTED = { "x86_64-linux" => %w[3.3 3.4 4.0], "x86_64-linux-musl" => %w[3.3] }.freeze
-    # The protections that change Ruby's tables or read C frames. They are off by default on platforms not in TESTED.
+    # The protections that change the import tables of libraries, or read the C frames of a fiber. They are off by
+    # default on platforms not in TESTED.
     UNTESTED_OFF = %i[offload preempt callback_report].freeze
     private_constant :TESTED
 

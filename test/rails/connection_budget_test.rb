@@ -13,14 +13,14 @@ class RailsConnectionBudgetTest < Minitest::Test
   end
 
   def test_the_notice_states_the_connections_used_at_most_and_the_databases_limit
-    assert_equal "pool 5, workers 2 → at most 10 connections; the database server's limit is 100. Each further " \
-                 "machine opens as many connections",
+    assert_equal "pool 5, workers 2 → at most 10 connections; each further machine opens as many. The database " \
+                 "server's limit is 100",
                  text
   end
 
   def test_the_notice_states_the_connections_of_old_and_new_workers_during_a_reload
-    assert_equal "pool 5, workers 2, reserves 1 → at most 15 connections, 30 during a reload; the database server's " \
-                 "limit is 100. Each further machine opens as many connections", text(reserves: 1, reloads: true)
+    assert_equal "pool 5, workers 2, reserves 1 → at most 15 connections, 30 during a reload; each further machine " \
+                 "opens as many. The database server's limit is 100", text(reserves: 1, reloads: true)
   end
 
   def test_max_total_bounds_the_connections_now_and_during_a_reload

@@ -115,8 +115,8 @@ NORETURN(static void raise_invalid(heddle_field_result failure, VALUE name, VALU
         rb_raise(invalid_response, "the content-length must be a number, but is %+" PRIsVALUE, original);
     case HEDDLE_BAD_CODING:
         rb_raise(invalid_response,
-                 "the transfer-encoding is %+" PRIsVALUE ", but may only be identity, or chunked once: the server "
-                 "encodes the body itself",
+                 "the transfer-encoding is %+" PRIsVALUE ", but may only be identity or a single chunked, because the "
+                 "server itself encodes the body",
                  original);
     default:
         rb_raise(invalid_response, "the header name %+" PRIsVALUE " has characters that are not allowed", name);

@@ -48,7 +48,7 @@ int heddle_fiber_reset(heddle_fiber *fiber)
     heddle_fiber_keep_error(fiber); /* moves a pending exception to the fiber; the next line discards it */
     fiber->interrupt = Qundef;
     fiber->must_raise = false;
-    /* above 0 if an Enumerator was abandoned inside a block without preemption */
+    /* above 0 if an Enumerator was abandoned inside a without_preemption block, which then never ends */
     fiber->unpreempted = 0;
     heddle_fiber_drop_timeouts(fiber); /* time limits of abandoned Enumerators would raise later */
     rb_protect(reset_fiber, fiber->fiber, &state);

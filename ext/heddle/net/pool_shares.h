@@ -12,8 +12,8 @@
 #include "net/scoreboard.h"
 
 /*
- * In ns. A waiting worker reports again within this time. A worker that does not report again is stuck or stopped, and
- * the other workers no longer wait behind it.
+ * In ns. A worker that waits for a share calls heddle_pool_wait again within this time. A worker that does not is stuck
+ * or stopped, and the other workers no longer wait behind it.
  */
 #define HEDDLE_POOL_REPORT_TIMEOUT INT64_C(300000000)
 

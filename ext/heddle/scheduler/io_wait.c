@@ -48,7 +48,7 @@ static bool has_lost_file(const heddle_io_wait *wait)
 
 /*
  * Must the loop check whether the IO was closed? From Ruby 4.0 on, Ruby itself ends the waits for an IO that is closed
- * (fiber_interrupt.h). But Ruby does not know the waits for a descriptor's number.
+ * (fiber_interrupt.h). But Ruby does not know the waits whose IO does not own its descriptor (note_file).
  */
 static bool is_unreported(const heddle_io_wait *wait)
 {
@@ -88,8 +88,8 @@ void heddle_io_set_note(heddle_loop *loop, int fd, uint8_t note)
 }
 
 /*
- * Ends a wait whose IO was closed or reopened: its result is -EBADF. Does nothing if the wait is not armed, because
- * then it has ended already, or ends after a tick.
+ * Ends a wait whose IO was closed or reopened: its result is -EBADF. Does nothing if the wait is not armed. Then it has
+ * ended already, ends after a tick, or is the wait of a regular file for urgent data, which lasts until its time limit.
  */
 static void fail_wait(heddle_io_wait *wait)
 {
@@ -189,7 +189,7 @@ static void receive_event(heddle_waiter *waiter, int result, uint32_t flags)
     heddle_io_wait *wait = (heddle_io_wait *)((char *)waiter - offsetof(heddle_io_wait, waiter));
     heddle_loop_count_disarmed(wait->park.loop);
     if (heddle_io_has_no_urgent_data(waiter, result))
-        return; /* the wait continues until its time limit, as it would in a thread */
+        return; /* no event can come, so the wait lasts until its time limit, as select(2) does in a thread */
     wait->result = result;
     heddle_park_wake(&wait->park);
 }
@@ -207,8 +207,8 @@ static VALUE wait_for_event(VALUE data)
     }
     do {
         /*
-         * the fiber waits again if it was woken by something else: #unpark, or a time limit that
-         * Thread.handle_interrupt delays
+         * the fiber waits again if it was not woken by an event of the IO, but by #unpark, or by a passed time limit
+         * whose exception Thread.handle_interrupt still delays
          */
         wait->park.woken = false;
         heddle_park_wait(&wait->park);

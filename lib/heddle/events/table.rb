@@ -76,7 +76,8 @@ module Heddle
                             "address instead of the client's (logged once)",
         gem_not_adapted: "{reason}",
         handoff_failed: "closing idle connections, because they can't be handed off to other workers: {reason}",
-        handoffs_not_watched: "worker {worker} can only poll for connections of other workers: {reason}",
+        handoffs_not_watched: "worker {worker} polls for connections that other workers hand off, because it can't " \
+                              "be notified of them: {reason}",
         hijack_over_http2: "the application called rack.hijack for {method} {target} over HTTP/2, where a request " \
                            "has no connection of its own. Set http2 to off, so that clients use HTTP/1.1 (logged once)",
         late_exception_dropped: "dropped {error}: it was raised outside of any request, probably by another thread " \
@@ -156,8 +157,7 @@ module Heddle
       },
       info: {
         certificates_reloaded: "reloaded the certificates: {certificates}",
-        database_connections: "{budget}<; the database server's limit is {limit}. Each further machine opens as many " \
-                              "connections>",
+        database_connections: "{budget}<; each further machine opens as many. The database server's limit is {limit}>",
         protections_switched: "protections switched {state} (heddle protect {state})",
         pubsub_recovered: "pub/sub can read from {backend} again",
         reforked: "reforked: {workers:worker serves|workers serve} and share the memory of a warm worker",

@@ -13,8 +13,9 @@ module Heddle
         # @return [Backend, nil] the backend of this process's server
         attr_writer :backend
 
-        # @return [#call] publishes for a process that belongs to no server. Its arguments are the address of the
-        #   server's socket or nil, topic and message. runtime.rb sets it.
+        # @return [#call] publishes for a process that belongs to no server. It takes three arguments: the address of a
+        #   server's control socket (nil: the default one for the current folder), the topic and the message.
+        #   runtime.rb sets it.
         attr_writer :publisher
 
         def server=(address)

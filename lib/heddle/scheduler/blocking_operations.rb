@@ -34,7 +34,8 @@ module Heddle
 
       private_constant :COPY_STREAM
 
-      # Used by {in_signal_handler?}. Not a constant, because other Ractors could not read it.
+      # Used by {in_signal_handler?}. Not a constant, because constants must be shareable between Ractors (tested by
+      # RactorConstantsTest), and a Mutex is not.
       @probe = Thread::Mutex.new
 
       class << self
@@ -80,7 +81,8 @@ module Heddle
         def run_operation(scheduler, operation, label)
           return unless Offload::Switch.run_operation(operation, OWNERS.match?(label)).nil?
 
-          scheduler.thread_pool.run { operation.call } # in a forked child
+          # nil: this is a forked child, whose loop belongs to the parent process
+          scheduler.thread_pool.run { operation.call }
         end
       end
     end

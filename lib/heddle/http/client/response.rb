@@ -157,7 +157,8 @@ module Heddle
           return Encoding::BINARY unless type
 
           charset = type[/;\s*charset="?([\w.:-]+)/i, 1]
-          return Encoding.find(charset) || Encoding::BINARY if charset # nil for "internal" without a default
+          # Encoding.find returns nil for the charset "internal" unless Encoding.default_internal is set.
+          return Encoding.find(charset) || Encoding::BINARY if charset
 
           type.match?(%r{\A(?:text/|application/(?:[\w.-]+\+)?json\b)}i) ? Encoding::UTF_8 : Encoding::BINARY
         rescue ArgumentError
