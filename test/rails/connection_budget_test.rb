@@ -42,7 +42,7 @@ class RailsConnectionBudgetTest < Minitest::Test
   end
 
   def test_the_notice_names_each_of_several_databases
-    assert_match(/\Aqueue: pool 5, workers 1 → at most 5 connections; the database server's limit is 100\./,
+    assert_match(/\Aqueue: pool 5, workers 1 → at most 5 connections; each further machine opens as many\./,
                  text(name: "queue", workers: 1))
   end
 end
