@@ -1,7 +1,7 @@
 /*
  * Nanoseconds for parsing a head: the one that wrk sends, one of a browser, and the latter in two pieces. No test:
  *
- *   cc -std=gnu17 -O2 -Iext/heddle test/c/http_parser_benchmark.c ext/heddle/http/h1/{server/request_head,head,field_lines,malformed_lines}.c \
+ *   cc -std=gnu17 -O2 -Iext/heddle test/c/http_parser_benchmark.c ext/heddle/http/h1/{server/request_head,head,field_lines,line_errors}.c \
  *      ext/heddle/http/{fields,control_fields,content_length,transfer_encoding,target,authority,text,rejection}.c -o tmp/parser && tmp/parser
  */
 

@@ -1,4 +1,4 @@
-/* sources: http/h1/chunked_decoder.c http/text.c http/h1/malformed_lines.c http/rejection.c http/request_limits.c */
+/* sources: http/h1/chunked_decoder.c http/text.c http/h1/line_errors.c http/rejection.c http/request_limits.c */
 
 /*
  * Chunked bodies: any bytes give one result, however they are cut and wherever the data goes, and a body that is

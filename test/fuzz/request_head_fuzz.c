@@ -1,5 +1,5 @@
 /* sources: http/h1/server/request_head.c http/h1/head.c http/h1/field_lines.c http/fields.c http/control_fields.c
-   http/content_length.c http/transfer_encoding.c http/target.c http/authority.c http/text.c http/h1/malformed_lines.c
+   http/content_length.c http/transfer_encoding.c http/target.c http/authority.c http/text.c http/h1/line_errors.c
    http/rejection.c http/request_limits.c */
 
 /* Request heads: any bytes give one result, however they are cut, and what is accepted means what it says. */

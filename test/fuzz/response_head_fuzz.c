@@ -1,5 +1,5 @@
 /* sources: http/h1/client/response_head.c http/h1/head.c http/h1/field_lines.c http/fields.c http/control_fields.c
-   http/content_length.c http/transfer_encoding.c http/text.c http/h1/malformed_lines.c http/rejection.c http/request_limits.c */
+   http/content_length.c http/transfer_encoding.c http/text.c http/h1/line_errors.c http/rejection.c http/request_limits.c */
 
 /* Heads of answers: any bytes give one result, however they are cut, and what is accepted means what it says. */
 

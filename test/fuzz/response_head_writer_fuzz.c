@@ -1,5 +1,5 @@
 /* sources: http/response_head_writer.c http/status.c http/date_line.c http/h1/client/response_head.c http/h1/head.c
-   http/h1/field_lines.c http/fields.c http/control_fields.c http/content_length.c http/transfer_encoding.c http/text.c http/h1/malformed_lines.c
+   http/h1/field_lines.c http/fields.c http/control_fields.c http/content_length.c http/transfer_encoding.c http/text.c http/h1/line_errors.c
    http/rejection.c http/request_limits.c */
 
 /*

@@ -1,7 +1,7 @@
 #include "pubsub/fanout_records.h"
 
 #include "binding.h"
-#include "pubsub/process_history.h"
+#include "pubsub/history_ruby.h"
 
 enum {
     RECORDS_A_TICK = 1024, /* records of the log that are read before the loop's other work gets its turn */

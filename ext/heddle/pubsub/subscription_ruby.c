@@ -2,7 +2,7 @@
 
 #include "binding.h"
 #include "pubsub/fanout.h"
-#include "pubsub/process_history.h"
+#include "pubsub/history_ruby.h"
 #include "scheduler/slot_wait.h"
 
 #include <ruby/encoding.h>

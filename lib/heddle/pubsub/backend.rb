@@ -95,7 +95,9 @@ module Heddle
       # @raise [UnreachableError] when the backend has not confirmed it in time
       def publish(topic, data)
         size = topic.bytesize + data.bytesize
-        raise ArgumentError, "the topic has #{topic.bytesize} bytes, the limit is 1024" if topic.bytesize > 1024
+        if topic.bytesize > History::TOPIC_LIMIT
+          raise ArgumentError, "the topic has #{topic.bytesize} bytes, the limit is #{History::TOPIC_LIMIT}"
+        end
         if size > History.largest
           raise ArgumentError, "the message is too large: its data has #{data.bytesize} bytes, and data and topic " \
                                "together may have #{History.largest} (see pubsub_memory)"

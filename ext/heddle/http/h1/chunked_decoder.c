@@ -1,6 +1,6 @@
 /* Decodes the chunked transfer coding (RFC 9112, section 7.1). */
 
-#include "http/h1/malformed_lines.h"
+#include "http/h1/line_errors.h"
 #include "http/message.h"
 #include "http/request_limits.h"
 #include "http/text.h"

@@ -1,6 +1,6 @@
 #include "http/h1/head.h"
 
-#include "http/h1/malformed_lines.h"
+#include "http/h1/line_errors.h"
 
 enum {
     /* the start of the line is first searched only in this many bytes before the new bytes */

@@ -5,7 +5,7 @@
 
 /* sources: http/head_ruby.c http/h1/server/request_head.c http/h1/client/response_head.c http/h1/head.c http/h1/field_lines.c http/fields.c
  * http/control_fields.c http/content_length.c http/transfer_encoding.c http/target.c http/authority.c http/text.c
- * http/h1/malformed_lines.c http/rejection.c http/request_limits.c */
+ * http/h1/line_errors.c http/rejection.c http/request_limits.c */
 
 #include "http/fields.h"
 #include "http/head_ruby.h"

@@ -1,8 +1,8 @@
 /* Parses the head of a request over HTTP/1.1 (RFC 9112). */
 
 #include "http/authority.h"
-#include "http/h1/malformed_lines.h"
 #include "http/h1/head.h"
+#include "http/h1/line_errors.h"
 #include "http/method.h"
 #include "http/request_limits.h"
 #include "http/target.h"

@@ -1,4 +1,4 @@
-#include "http/h1/malformed_lines.h"
+#include "http/h1/line_errors.h"
 
 #include "http/text.h"
 

@@ -1,4 +1,4 @@
-#include "pubsub/process_history.h"
+#include "pubsub/history_ruby.h"
 
 #include "binding.h"
 #include "pubsub/fanout.h"
@@ -285,6 +285,7 @@ static VALUE history_position_before(VALUE self, VALUE topic, VALUE seconds)
 void Init_heddle_history(VALUE pubsub)
 {
     VALUE module = rb_define_module_under(pubsub, "History");
+    rb_define_const(module, "TOPIC_LIMIT", INT2FIX(HEDDLE_TOPIC_LIMIT));
     rb_define_singleton_method(module, "open", history_open, -1);
     rb_define_singleton_method(module, "adopt", history_adopt, 2);
     rb_define_singleton_method(module, "descriptors", history_descriptors, 0);
