@@ -73,6 +73,26 @@ class SignalGuardTest < Minitest::Test
     assert_equal ["at once"], out.first(1)
   end
 
+  def test_a_signal_points_to_the_line_that_runs_the_loop_or_was_interrupted
+    out, = ruby(<<~RUBY)
+      require "heddle"
+      ready = -> { Thread.new { sleep(0.001) until Thread.main.stop?; Process.kill(:INT, Process.pid) } }
+      begin
+        Heddle.run { ready.call && sleep }
+      rescue Interrupt => e
+        puts e.backtrace.first
+      end
+      begin
+        Heddle.run { Process.kill(:INT, Process.pid); loop { sleep 0 } }
+      rescue Interrupt => e
+        puts e.backtrace.first
+      end
+    RUBY
+
+    assert_match(/\A[^\n]*:4:in .*\n[^\n]*:9:in .*\n\z/, out)
+    refute_includes out, "heddle/"
+  end
+
   def test_a_signal_that_is_not_rescued_ends_the_program
     _, status = strike("TERM", <<~RUBY)
       Heddle.run do

@@ -32,6 +32,7 @@ module Heddle
 
       def initialize(scheduler)
         @scheduler = scheduler
+        @fiber = Fiber.current
         @deferred = nil
       end
 
@@ -76,11 +77,16 @@ module Heddle
 
       def heed(number)
         signal = exception(number)
-        raise signal if @deferred || !Native.own_code? || @scheduler.closed?
+        at_once = @deferred || !Native.own_code? || @scheduler.closed?
+        signal.set_backtrace(own_lines_off(at_once ? caller : @fiber.backtrace))
+        raise signal if at_once
 
         @deferred = signal
         @scheduler.spawn(self)
       end
+
+      # The exception then points to the program's line that was interrupted, or that runs the loop.
+      def own_lines_off(lines) = lines.drop_while { |line| line.start_with?(File.dirname(__dir__)) }
 
       def exception(number)
         name = Signal.signame(number)
