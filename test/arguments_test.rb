@@ -6,22 +6,22 @@ require "test_helper"
 require "heddle/net/connector"
 require "heddle/http/client"
 
-# Lengths of time that a program gives are checked by one rule, and the messages say what is allowed.
-class SecondsTest < Minitest::Test
+# What a program passes is checked by one rule, and the messages say what is allowed.
+class ArgumentsTest < Minitest::Test
   GOOD = [1, 0.5, Rational(1, 3)].freeze
   BAD = [0, -1, 0.0, Float::INFINITY, Float::NAN, "5", :soon].freeze
 
   def test_finite_numbers_above_zero_are_returned
     GOOD.each do |good|
-      assert_same good, Heddle::Seconds.interval(good)
-      assert_same good, Heddle::Seconds.limit("timeout:", good)
+      assert_same good, Heddle::Arguments.interval(good)
+      assert_same good, Heddle::Arguments.limit("timeout:", good)
     end
-    assert_nil Heddle::Seconds.limit("timeout:", nil)
+    assert_nil Heddle::Arguments.limit("timeout:", nil)
   end
 
   def test_invalid_intervals_are_rejected
     [nil, *BAD].each do |bad|
-      error = assert_raises(ArgumentError) { Heddle::Seconds.interval(bad) }
+      error = assert_raises(ArgumentError) { Heddle::Arguments.interval(bad) }
 
       assert_equal "the interval is #{bad.inspect}, but must be a positive number of seconds", error.message
     end
@@ -29,9 +29,20 @@ class SecondsTest < Minitest::Test
 
   def test_invalid_time_limits_are_rejected
     BAD.each do |bad|
-      error = assert_raises(ArgumentError) { Heddle::Seconds.limit("timeout: read", bad) }
+      error = assert_raises(ArgumentError) { Heddle::Arguments.limit("timeout: read", bad) }
 
       assert_equal "timeout: read is #{bad.inspect}, but must be a positive number of seconds, or nil", error.message
+    end
+  end
+
+  def test_time_limits_of_waits_may_be_over_or_without_end
+    [nil, 0, -1, 0.5, Rational(1, 3), Float::INFINITY].each do |good|
+      good.nil? ? assert_nil(Heddle::Arguments.wait("x", good)) : assert_same(good, Heddle::Arguments.wait("x", good))
+    end
+    [Float::NAN, "5", :soon, [1]].each do |bad|
+      error = assert_raises(ArgumentError) { Heddle::Arguments.wait("timeout:", bad) }
+
+      assert_equal "timeout: is #{bad.inspect}, but must be a number of seconds, or nil", error.message
     end
   end
 

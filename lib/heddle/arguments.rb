@@ -1,32 +1,47 @@
 # frozen_string_literal: true
 
 module Heddle
-  # Validates time limits and intervals that a program passes.
+  # Validates arguments that a program passes. Each method returns the argument, or raises an ArgumentError with its
+  # name.
   # @api private
-  module Seconds
+  module Arguments
     class << self
       # @param seconds [Object]
       # @return [Numeric] the interval, which is finite and greater than 0
-      # @raise [ArgumentError]
       def interval(seconds)
-        return seconds if length?(seconds)
-
-        raise ArgumentError, "the interval is #{seconds.inspect}, but must be a positive number of seconds"
+        length?(seconds) ? seconds : refuse("the interval", seconds, "a positive number of seconds")
       end
 
-      # @param name [String] the name of the time limit, for the error message
+      # @param name [String] the name of the argument, for the error message
       # @param seconds [Object]
       # @return [Numeric, nil] the time limit, which is finite and greater than 0; nil: no limit
-      # @raise [ArgumentError]
       def limit(name, seconds)
-        return seconds if seconds.nil? || length?(seconds)
+        seconds.nil? || length?(seconds) ? seconds : refuse(name, seconds, "a positive number of seconds, or nil")
+      end
 
-        raise ArgumentError, "#{name} is #{seconds.inspect}, but must be a positive number of seconds, or nil"
+      # @param (see limit)
+      # @return [Numeric, nil] the time limit of a wait; 0 or less: the time is over already; nil: no limit
+      def wait(name, seconds)
+        seconds.nil? || (seconds <=> 0) ? seconds : refuse(name, seconds, "a number of seconds, or nil")
+      end
+
+      # @param (see limit)
+      # @return [Integer] a number of at least `least`
+      def count(name, number, least)
+        number.is_a?(Integer) && number >= least ? number : refuse(name, number, "an Integer of at least #{least}")
+      end
+
+      # @param (see limit)
+      # @return [#call, nil]
+      def callable(name, object)
+        object.nil? || object.respond_to?(:call) ? object : refuse(name, object, "an object with `call`, or nil")
       end
 
       private
 
       def length?(value) = value.is_a?(Numeric) && value.positive? && value.finite?
+
+      def refuse(name, value, allowed) = raise(ArgumentError, "#{name} is #{value.inspect}, but must be #{allowed}")
     end
   end
 end

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
+require "heddle/arguments"
 require "heddle/concurrency/errors"
 require "heddle/concurrency/further_failures"
 require "heddle/monotonic_clock"
-require "heddle/seconds"
 
 module Heddle
   # Implements tasks and the objects that they wait for. The public methods are in the module {Heddle}.
@@ -18,10 +18,10 @@ module Heddle
       #   on {Databases}
       attr_accessor :drivers
 
+      # @param what [String] the method that the program called, for the error message
       # @return [Scheduler] the loop that the calling fiber runs in
       # @raise [NoLoopError]
-      def scheduler!(what)
-        scheduler = Fiber.current_scheduler
+      def scheduler!(what, scheduler = Fiber.current_scheduler)
         return scheduler if scheduler.is_a?(Scheduler)
 
         raise NoLoopError, no_loop(what)
@@ -40,7 +40,7 @@ module Heddle
             rest = deadline ? deadline - now : timeout
             break unless deadline.nil? || rest.positive?
 
-            deadline ||= now + timeout
+            deadline ||= now + Arguments.wait("timeout:", timeout)
             scheduler.park(rest.positive? ? rest : 0)
           end
         end

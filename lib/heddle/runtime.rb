@@ -92,10 +92,7 @@ module Heddle
     # @return [Task]
     # @raise [NoLoopError] outside a loop
     def async(name: nil, background: false, inherit: nil, &block)
-      scheduler = Fiber.scheduler
-      raise NoLoopError, Concurrency.no_loop("Heddle.async") unless scheduler.is_a?(Scheduler)
-
-      scope = Concurrency::Context.of(scheduler).scope
+      scope = Concurrency::Context.of(Concurrency.scheduler!("Heddle.async", Fiber.scheduler)).scope
       scope.async(name: name, background: background, inherit: inherit, &block).handle
     end
 
@@ -108,7 +105,7 @@ module Heddle
     # @return what the block returns; nil if the scope was cancelled with {Scope#cancel}
     # @raise [NoLoopError] outside a loop
     def scope(cancel_grace: nil, &block)
-      Concurrency::ScopeFrame.new(current_task("Heddle.scope"), cancel_grace).run(&block)
+      Concurrency::ScopeFrame.new(current_task("Heddle.scope", block), cancel_grace).run(&block)
     end
 
     # Like {scope}, but a task that fails does not cancel the others. `on_failure` is called with the failed task and
@@ -121,7 +118,7 @@ module Heddle
     # @yield [Scope]
     # @return what the block returns
     def supervise(on_failure: nil, cancel_grace: nil, &block)
-      Concurrency::Supervisor.new(current_task("Heddle.supervise"), on_failure, cancel_grace).run(&block)
+      Concurrency::Supervisor.new(current_task("Heddle.supervise", block), on_failure, cancel_grace).run(&block)
     end
 
     # Limits the time of the block, and of the tasks that are started in it. When the time is over, the block is
@@ -135,12 +132,10 @@ module Heddle
     # @raise [TimeoutError]
     # @raise [NoLoopError] outside a loop
     def timeout(seconds, &block)
-      return scope(&block) if seconds.nil?
-      if !seconds.is_a?(Numeric) || (seconds.is_a?(Float) && seconds.nan?)
-        raise ArgumentError, "the time limit is #{seconds.inspect}, but must be a number of seconds, or nil"
-      end
+      task = current_task("Heddle.timeout", block)
+      return Concurrency::ScopeFrame.new(task).run(&block) if seconds.nil?
 
-      Concurrency::Deadline.new(current_task("Heddle.timeout"), seconds).run(&block)
+      Concurrency::Deadline.new(task, Arguments.wait("the time limit", seconds)).run(&block)
     end
 
     # Protects a block from cancellation, for work that must not be left half done. If a task, scope or request around
@@ -160,7 +155,7 @@ module Heddle
       raise ArgumentError, "Heddle.shield needs a block that must run to its end" unless block
       return yield unless Fiber.current_scheduler.is_a?(Scheduler)
 
-      Concurrency::Shield.new(current_task("Heddle.shield")).run(&block)
+      Concurrency::Shield.new(current_task("Heddle.shield", block)).run(&block)
     end
 
     # Calls the block for every item, concurrently, and returns the results in the order of the items. The first call
@@ -171,9 +166,8 @@ module Heddle
     # @param limit [Integer, nil] maximum number of concurrent calls; nil: no maximum
     # @return [Array]
     def map(enum, limit: nil, &block)
-      raise ArgumentError, "Heddle.map needs a block that takes each item" unless block
-
-      scope { |scope| Concurrency::Map.new(scope, limit).each_of(enum, &block) }
+      frame = Concurrency::ScopeFrame.new(current_task("Heddle.map", block))
+      frame.run { |scope| Concurrency::Map.new(scope, limit).each_of(enum, &block) }
     end
 
     # Runs several contenders concurrently. When the first contender ends, the others are cancelled. After all have
@@ -187,7 +181,7 @@ module Heddle
     # @return what the winner's block returned
     def race(contenders, ignore: [], &block)
       race = nil
-      scope do |scope|
+      Concurrency::ScopeFrame.new(current_task("Heddle.race")).run do |scope|
         race = Concurrency::Race.new(scope, ignore)
         race.start_all(contenders, block)
       end
@@ -209,6 +203,7 @@ module Heddle
     def every(interval, name: nil, background: false, &block)
       raise ArgumentError, "Heddle.every needs a block to call at each interval" unless block
 
+      Concurrency.scheduler!("Heddle.every", Fiber.scheduler)
       ticks = Concurrency::Every.new(interval)
       async(name: name || Concurrency.place(block), background: background) { ticks.each(&block) }
     end
@@ -246,9 +241,7 @@ module Heddle
     # @return [TaskTree]
     # @raise [NoLoopError] if this thread has no loop
     def task_tree(lines: nil)
-      scheduler = Fiber.scheduler
-      raise NoLoopError, Concurrency.no_loop("Heddle.task_tree") unless scheduler.is_a?(Scheduler)
-
+      scheduler = Concurrency.scheduler!("Heddle.task_tree", Fiber.scheduler)
       TaskTree.new(Concurrency::Context.of(scheduler), lines: lines)
     end
 
@@ -297,7 +290,9 @@ module Heddle
       Selector.unavailable_reason(:epoll) || !Selector.built.include?(:epoll) ? Selector.best : :epoll
     end
 
-    def current_task(what)
+    def current_task(what, block = true) # rubocop:disable Style/OptionalBooleanParameter
+      raise ArgumentError, "#{what} needs a block" unless block
+
       Concurrency::Context.of(Concurrency.scheduler!(what)).task!
     end
   end

@@ -11,12 +11,8 @@ module Heddle
     attr_reader :parties
 
     def initialize(parties)
-      unless parties.is_a?(Integer) && parties >= 1
-        raise ArgumentError, "the number of parties is #{parties.inspect}, but must be an Integer of at least 1"
-      end
-
-      @parties = parties
-      @waiting = Concurrency::WaitList.new
+      @parties = Arguments.count("the number of parties", parties, 1)
+      @waiting = Concurrency::WaitList.new("Heddle::Barrier#wait")
       @arrived = []
     end
 

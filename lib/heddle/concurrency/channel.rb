@@ -61,18 +61,17 @@ module Heddle
     #   @return [Integer] number of tasks that wait in {#push} or {#pop}
 
     def initialize(capacity = nil)
-      unless capacity.nil? || (capacity.is_a?(Integer) && capacity >= 0)
-        raise ArgumentError, "the capacity is #{capacity.inspect}, but must be nil or an Integer of at least 0"
-      end
-
+      Arguments.count("the capacity", capacity, 0) unless capacity.nil?
       super()
       limit(capacity)
     end
 
     # Calls the block for every item, until the channel is closed and empty.
     #
-    # @return [self]
+    # @return [self, Enumerator] without a block an Enumerator
     def each
+      return enum_for unless block_given?
+
       while item? || !closed? # not `loop`, which would rescue the block's ClosedQueueError, a StopIteration
         if item? then yield pop
         elsif (found = self.class.select(self)) then yield found.last

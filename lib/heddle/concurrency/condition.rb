@@ -11,7 +11,7 @@ module Heddle
   #     changed.wait until queue_is_short
   class Condition
     def initialize
-      @waiting = Concurrency::WaitList.new
+      @waiting = Concurrency::WaitList.new("Heddle::Condition#wait")
     end
 
     # Waits for the next signal.

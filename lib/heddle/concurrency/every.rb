@@ -8,7 +8,7 @@ module Heddle
       include MonotonicClock
 
       def initialize(interval)
-        @interval = Seconds.interval(interval)
+        @interval = Arguments.interval(interval)
         @start = now
         @tick = 0
       end

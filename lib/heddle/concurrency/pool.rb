@@ -62,6 +62,8 @@ module Heddle
                    reset: nil, close: nil, retry_after: DEFAULT_RETRY_AFTER, name: nil, &create)
       raise ArgumentError, "Heddle::Pool needs a block that makes a resource" unless create
 
+      { timeout:, idle_timeout:, max_age:, check_after:, retry_after: }.each { |one, s| Arguments.wait("#{one}:", s) }
+      { check:, reset:, close: }.each { |option, one| Arguments.callable("#{option}:", one) }
       @create, @check, @reset, @close = create, check, reset, close
       @name = PrintableText.line(name || "Heddle::Pool of #{Concurrency.place(create)}")
       @total = max_total
@@ -111,6 +113,8 @@ module Heddle
     # @return what the block returns
     # @raise (see #acquire)
     def with(timeout: @timeout)
+      raise ArgumentError, "Heddle::Pool#with needs a block that takes the resource" unless block_given?
+
       slot = take(timeout, caller_locations(1, 1).first)
       slot.block = true
       resource = slot.resource
@@ -266,7 +270,7 @@ module Heddle
       raise ClosedQueueError, "#{name} is closed" if @closed
 
       begin_empty if @process != Process.pid # after a fork, the resources belong to the parent
-      deadline = now + timeout if timeout
+      deadline = now + Arguments.wait("timeout:", timeout) if timeout
       slot = (take_idle if @busy.size < limit) || (create(deadline, place) if allot?) if @waiters.empty?
       slot ||= await(deadline, place)
       slot.place = place

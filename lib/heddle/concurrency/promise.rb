@@ -47,6 +47,8 @@ module Heddle
     def fulfil
       value = yield
     rescue StandardError => e
+      raise ArgumentError, "Heddle::Promise#fulfil needs a block that computes the value" unless block_given?
+
       reject(e)
     else
       resolve(value)
@@ -61,7 +63,7 @@ module Heddle
     # @return [self]
     # @raise [TimeoutError]
     def wait(timeout: nil)
-      @settled.pop(timeout:) unless settled?
+      @settled.pop(timeout: Arguments.wait("timeout:", timeout)) unless settled?
       return self if settled?
 
       raise TimeoutError, "the promise was not settled within #{timeout} s"

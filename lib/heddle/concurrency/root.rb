@@ -27,7 +27,7 @@ module Heddle
 
       def initialize(scheduler, name, grace, block)
         super(nil, scheduler, name || "root", block)
-        @grace = grace
+        @grace = Arguments.limit("cancel_grace:", grace)
       end
 
       # Runs the loop until this task and every other fiber have ended.

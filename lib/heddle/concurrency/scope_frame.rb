@@ -16,7 +16,7 @@ module Heddle
         super()
         @task = task
         @outer = task.innermost
-        @grace = grace
+        @grace = Arguments.limit("cancel_grace:", grace)
       end
 
       # @return [Scope] the public object
@@ -25,7 +25,7 @@ module Heddle
       # (see Scope#async)
       # @return [TaskFrame]
       def async(name: nil, background: false, inherit: nil, &block)
-        raise ArgumentError, "async needs a block to run in the task" unless block
+        raise ArgumentError, "Heddle.async needs a block to run in the task" unless block
 
         if inherit
           name ||= Concurrency.place(block)

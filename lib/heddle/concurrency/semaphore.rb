@@ -14,13 +14,9 @@ module Heddle
     attr_reader :limit
 
     def initialize(limit)
-      unless limit.is_a?(Integer) && limit >= 1
-        raise ArgumentError, "the limit is #{limit.inspect}, but must be an Integer of at least 1"
-      end
-
-      @limit = limit
+      @limit = Arguments.count("the limit", limit, 1)
       @free = limit
-      @waiting = Concurrency::WaitList.new
+      @waiting = Concurrency::WaitList.new("Heddle::Semaphore#acquire")
     end
 
     # @return [Integer] number of tasks that could acquire it without waiting

@@ -9,7 +9,7 @@ module Heddle
       #   error, unless another task waits for the failed one
       def initialize(task, on_failure, grace = nil)
         super(task, grace)
-        @on_failure = on_failure
+        @on_failure = Arguments.callable("on_failure:", on_failure)
       end
 
       private

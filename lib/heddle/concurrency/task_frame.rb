@@ -87,7 +87,7 @@ module Heddle
           check_thread("waited for")
           raise ThreadError, "#{self} can't wait for itself" if equal?(TaskFrame.current)
 
-          return unless (@waiters ||= WaitList.new).wait(timeout)
+          return unless (@waiters ||= WaitList.new("Heddle::Task#wait")).wait(timeout)
         end
         raise_failure if @failures
         self

@@ -21,7 +21,7 @@ module Heddle
       # @param receiver [#post] calls the timer, now or later; must not wait
       # @return [Timer]
       def every(interval, receiver, &block)
-        Seconds.interval(interval)
+        Arguments.interval(interval)
         add(Timer.new(self, interval, receiver, block), now + interval)
       end
 

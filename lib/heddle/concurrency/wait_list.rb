@@ -6,7 +6,9 @@ module Heddle
     # Waking a fiber removes it from the list. So a fiber that stops waiting for another reason can check in the list
     # whether it was woken.
     class WaitList
-      def initialize
+      # @param what [String] the method that waits, for the error message
+      def initialize(what)
+        @what = what
         @scheduler = nil
         @waiting = {}.compare_by_identity
       end
@@ -58,7 +60,7 @@ module Heddle
       private
 
       def enter
-        scheduler = Concurrency.scheduler!("wait here")
+        scheduler = Concurrency.scheduler!(@what)
         # A loop may be closed before the clean-up of its cancelled fibers has ended. Then they are still in the list.
         if @waiting.empty? || @scheduler.closed?
           @waiting.clear

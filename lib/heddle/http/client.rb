@@ -49,7 +49,7 @@ module Heddle
         end
       end
 
-      # @param base [String, nil] URL that the paths of requests are appended to; nil: each request needs a complete URL
+      # @param base [String, URI, nil] URL that the paths of requests are appended to; nil: each request needs a complete URL
       # @param headers [Hash] sent with every request; a nil value omits a default field. Content-Length and
       #   Transfer-Encoding are not allowed, because the client sets them
       # @param timeout [Hash, Numeric, nil] seconds by phase, `pool: 5, connect: 5, tls: 5, write: 10, first_byte: 30,
@@ -78,8 +78,9 @@ module Heddle
           raise ArgumentError, "http2: is #{http2.inspect}, but must be true, false or :prior_knowledge"
         end
 
-        @settings = ConnectionSettings.new(tls: nil, proxy:, deny_private:, idle_timeout:, http2:,
-                                           max_connections: count("max_connections", max_connections, 1))
+        @settings = ConnectionSettings.new(tls: nil, proxy:, deny_private:, http2:,
+                                           idle_timeout: Arguments.wait("idle_timeout", idle_timeout),
+                                           max_connections: Arguments.count("max_connections", max_connections, 1))
         @settings = @settings.with(tls: tls_context(tls)) if tls
         if deny_private && proxy.is_a?(String)
           raise ArgumentError, "deny_private: has no effect behind the proxy #{Proxy.mask(proxy)}, which connects to " \
@@ -87,15 +88,15 @@ module Heddle
         end
 
         @limits = TimeLimits.from(timeout)
-        @redirects = redirects
-        @retries = count("retries", retries, 0)
-        @body_limit = body_limit
+        @redirects = Arguments.count("redirects", redirects, 0)
+        @retries = Arguments.count("retries", retries, 0)
+        @body_limit = Arguments.count("body_limit", body_limit, 0)
         @url_parser = URLParser.new(base, @settings)
         @requests = RequestBuilder.new(@url_parser, RequestBuilder.add_defaults(headers))
       end
 
       # @!method get(url, query: nil, headers: nil, timeout: nil)
-      # @param url [String] a complete URL, or a path relative to the base
+      # @param url [String, URI] a complete URL, or a path relative to the base
       # @param query [Hash, nil] added to the URL's own query
       # @param headers [Hash, nil] replace the client's fields of the same names
       # @param timeout [Hash, Numeric, nil] replaces the client's time limits
@@ -233,12 +234,6 @@ module Heddle
       def tls_context(options)
         require "heddle/net/tls/client_context"
         Net::TLS::ClientContext.for({ protocols: @settings.protocols, **options })
-      end
-
-      def count(name, value, least)
-        return value if value.is_a?(Integer) && value >= least
-
-        raise ArgumentError, "#{name} is #{value.inspect}, but must be an Integer of at least #{least}"
       end
     end
   end

@@ -4,7 +4,7 @@ require "socket"
 require "timeout"
 require "heddle/net"
 require "heddle/net/happy_eyeballs"
-require "heddle/seconds"
+require "heddle/arguments"
 
 module Heddle
   module Net
@@ -45,8 +45,8 @@ module Heddle
       def initialize(endpoint, tls: false, timeout: 10, tls_timeout: timeout, allow: nil)
         @host, @port = parse(endpoint)
         @literal = [Addrinfo.tcp(@host, @port)].freeze if @port && @host.match?(LITERAL)
-        @timeout = Seconds.limit("timeout:", timeout)
-        @tls_timeout = Seconds.limit("tls_timeout:", tls_timeout)
+        @timeout = Arguments.limit("timeout:", timeout)
+        @tls_timeout = Arguments.limit("tls_timeout:", tls_timeout)
         @allow = allow
         @context = tls_context(tls)
         freeze

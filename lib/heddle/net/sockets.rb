@@ -34,10 +34,8 @@ module Heddle
       # @yieldparam item [Object] such as an HTTP::Exchange
       def initialize(scheduler, service:, max_connections: nil, set: nil, handshake_timeout: 10.0, proxies: nil, &block)
         raise ArgumentError, "Sockets.new needs a block, which it calls with each item" unless block
-        if max_connections && max_connections < 1
-          raise ArgumentError, "max_connections is #{max_connections}, but must be at least 1"
-        end
 
+        Arguments.count("max_connections", max_connections, 1) if max_connections
         set_up(scheduler, block, max_connections, set.to_s, service, handshake_timeout, proxies)
       end
 

@@ -78,7 +78,7 @@ class DNSRateLimitTest < Minitest::Test
     [0, -1, 1.5, "5"].each do |rate|
       error = assert_raises(ArgumentError) { DNS::Server.new("127.0.0.1:0", rate:) { nil } }
 
-      assert_includes error.message, "rate is #{rate.inspect}, but must be nil or an Integer of at least 1"
+      assert_includes error.message, "rate is #{rate.inspect}, but must be an Integer of at least 1"
     end
   end
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "heddle/seconds"
+require "heddle/arguments"
 
 module Heddle
   module HTTP
@@ -42,7 +42,7 @@ module Heddle
         end
 
         def each_checked
-          to_h.each { |phase, seconds| Seconds.limit("timeout: #{phase}", seconds) }
+          to_h.each { |phase, seconds| Arguments.limit("timeout: #{phase}", seconds) }
           self
         end
       end

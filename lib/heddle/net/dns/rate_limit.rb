@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "heddle/arguments"
 require "heddle/token_bucket"
 require_relative "../networks"
 
@@ -23,12 +24,7 @@ module Heddle
         # @param rate [Integer] responses per second and network
         # @param exempt [Networks] networks without a limit
         def initialize(rate, exempt:)
-          unless rate.is_a?(Integer) && rate.positive?
-            raise ArgumentError, "rate is #{rate.inspect}, but must be nil or an Integer of at least 1 " \
-                                 "(responses per second)"
-          end
-
-          @rate = rate
+          @rate = Arguments.count("rate", rate, 1)
           @exempt = exempt
           @buckets = {}
         end
