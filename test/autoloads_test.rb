@@ -6,6 +6,7 @@ require "open3"
 
 # Constants are loaded from the files of their names.
 class AutoloadsTest < Minitest::Test
+  ROOT = File.expand_path("..", __dir__)
   # Folders whose files need a gem that is not loaded here.
   OUTSIDE = %w[cli/init databases cable adaptations rails pubsub/backend].freeze
 
@@ -35,9 +36,31 @@ class AutoloadsTest < Minitest::Test
         end
       end
     RUBY
-    printed, status = Open3.capture2e(RbConfig.ruby, "-W0", "-I#{File.expand_path("../lib", __dir__)}", "-e", program)
+    printed, status = Open3.capture2e(RbConfig.ruby, "-W0", "-I#{ROOT}/lib", "-e", program)
 
     assert_predicate status, :success?, printed
     assert_empty printed
+  end
+
+  # Ruby warns of a file that is required while it is being loaded, as its constant's autoload does.
+  def test_files_that_documents_require_are_loaded_after_heddle_without_a_warning
+    pages = Dir[File.join(ROOT, "{README.md,docs/**/*.md}")]
+    files = pages.flat_map { |page| File.read(page).scan(%r{require "(heddle/[\w/]+)"}).flatten }.uniq
+    program = <<~RUBY
+      require "heddle"
+      $VERBOSE = true
+      #{files.inspect}.each do |file|
+        Process.wait(fork do
+          require file
+        rescue LoadError, NameError
+          nil # needs a gem
+        end)
+      end
+    RUBY
+    printed, status = Open3.capture2e(RbConfig.ruby, "-I#{ROOT}/lib", "-e", program)
+
+    assert_includes files, "heddle/http/client"
+    assert_predicate status, :success?, printed
+    assert_empty printed.lines.grep(%r{warning: .*lib/heddle})
   end
 end

@@ -8,7 +8,6 @@ require "heddle/net"
 require "heddle/net/connector"
 require "heddle/net/private_networks"
 require "heddle/version"
-require "heddle/http/client/defaults"
 
 module Heddle
   module HTTP
