@@ -8,6 +8,7 @@ module Heddle
   #
   # @api private
   module Net
+    autoload :DNS, "heddle/net/dns"
     autoload :Connector, "heddle/net/connector"
     autoload :HappyEyeballs, "heddle/net/happy_eyeballs"
     autoload :PoolShares, "heddle/net/pool_shares"

@@ -45,6 +45,21 @@ class ClientRequestsTest < ClientCase
     assert_match(/\APROPFIND /, @client.request(:propfind, "/x").body)
   end
 
+  def test_a_uri_is_as_good_as_its_text
+    assert_match(%r{\AGET /x\?a=1 HTTP}, @client.get(URI("#{@server.url}/x?a=1")).body)
+    assert_match(%r{\AGET /x HTTP}, Client.new(URI(@server.url), proxy: nil).get("/x").body)
+    assert_match(/\A"" is not an http/, assert_raises(ArgumentError) { @client.get(nil) }.message)
+  end
+
+  def test_limits_that_are_not_numbers_are_refused_when_the_client_is_made
+    { idle_timeout: "a number of seconds, or nil", redirects: "an Integer of at least 0",
+      body_limit: "an Integer of at least 0" }.each do |name, allowed|
+      error = assert_raises(ArgumentError) { Client.new(@server.url, name => "3") }
+
+      assert_equal %(#{name} is "3", but must be #{allowed}), error.message
+    end
+  end
+
   def test_queries_json_forms_and_files
     assert_match(%r{GET /x\?a=1&b=%26&c=2 }, @client.get("/x?a=1", query: { b: "&", c: 2 }).body)
     assert_match(%r{Content-Type: application/json\r.*\{"a":1\}\z}m, @client.post("/", json: { a: 1 }).body)

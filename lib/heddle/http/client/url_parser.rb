@@ -23,16 +23,17 @@ module Heddle
         def initialize(base, settings)
           @settings = settings
           @process = Process.pid
-          @base = base && parse(base)
+          @base = base && parse(base.to_s)
           @prefix = @base ? @base.path.delete_suffix("/") : ""
           raise ArgumentError, "base #{base.inspect} has a query or a fragment" if @base&.query || @base&.fragment
         end
 
-        # @param url [String]
+        # @param url [String, URI]
         # @return [Array(OriginPool, String, Hash)] origin, target, and the Authorization field for the URL's userinfo
         #   or nil
         # @raise [ArgumentError]
         def find(url)
+          url = url.to_s
           if url.start_with?("/") && !url.start_with?("//") && @base
             url.match?(TARGET) or raise ArgumentError, "path #{url.inspect} has characters that must be percent-encoded"
 
