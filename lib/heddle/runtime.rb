@@ -34,7 +34,8 @@ module Heddle
   # Implements the methods below.
   module Concurrency
     Autoloads.add(self, "heddle/concurrency", %w[
-      context deadline every inheritance map race root scope_frame shield supervisor task_frame timers tree_signal
+      context deadline every inheritance map race root scope_frame shield supervisor task_frame thread_calls timers
+      tree_signal
     ])
   end
 

@@ -207,7 +207,7 @@ class AdmissionTest < Minitest::Test
 
   # One that waits for its client, which reads slowly, is like any other.
   def test_slow_readers_of_an_address_leave_a_quarter_of_the_limit_to_others
-    stream = proc { |out| 100.times { out.write("x" * 65_536) } }
+    stream = proc { |out| 100.times { out.write("x" * 65_536) } && out.close }
     app = ->(env) { [200, {}, env["PATH_INFO"] == "/free" ? ["free"] : stream] }
     serving(app, max_requests: 2, trusted_proxies: []) do
       ask(connect_from("127.0.0.66"), "/slow")

@@ -37,11 +37,19 @@ class FailingBodiesTest < Minitest::Test
   }.freeze
   HEADERS = { "large" => LARGE, "length" => { "content-length" => "5" },
               "events" => { "content-type" => "text/event-stream" } }.freeze
+
+  def self.callable(act)
+    lambda do |stream|
+      act.call(stream.method(:write))
+      stream.close
+    end
+  end
+
   APP = lambda do |env|
     kind, name = env["PATH_INFO"].split("/")[1..]
     env["rack.early_hints"]&.call("link" => "</a.css>; rel=preload") if name == "hints"
     act = FAILURES.fetch(name)
-    body = kind == "each" ? Body.new { |&write| act.call(write) } : ->(stream) { act.call(stream.method(:write)) }
+    body = kind == "each" ? Body.new { |&write| act.call(write) } : callable(act)
     [200, HEADERS.fetch(name, {}).dup, body]
   end
   private_constant :Body, :LARGE, :SEEN, :FAILURES, :HEADERS, :APP

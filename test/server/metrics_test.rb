@@ -155,7 +155,7 @@ class MetricsTest < Minitest::Test
     go = Thread::Queue.new
     pieces = Array.new(100) { "x" * 100_000 }
     bodies = { "/array" => pieces, "/each" => pieces.each,
-               "/call" => ->(stream) { pieces.each { |piece| stream << piece } } }
+               "/call" => ->(stream) { pieces.each { |piece| stream << piece } && stream.close } }
     app = lambda do |env|
       entered << true
       go.pop

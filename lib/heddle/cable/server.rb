@@ -13,7 +13,6 @@ module Heddle
       def initialize(...)
         super
         @heartbeats = {}.compare_by_identity
-        @thread_calls = {}.compare_by_identity
         @pid = Process.pid
       end
 
@@ -47,12 +46,10 @@ module Heddle
 
       # Registers a socket. Called in the socket's loop.
       # @param socket [Socket] an open socket
-      # @return [ThreadCalls] the loop's object for calls of other threads
+      # @return [void]
       def add_socket(socket)
         forget_parent unless @pid == Process.pid
-        loop = Fiber.current_scheduler
-        (@heartbeats[loop] ||= Heartbeat.new).add(socket)
-        @thread_calls[loop] ||= ThreadCalls.new
+        (@heartbeats[Fiber.current_scheduler] ||= Heartbeat.new).add(socket)
       end
 
       # Unregisters a socket. Called in the socket's loop.
@@ -82,7 +79,7 @@ module Heddle
       # that has already served.
       def forget_parent
         @pid = Process.pid
-        [@heartbeats, @thread_calls, connections_map].each(&:clear)
+        [@heartbeats, connections_map].each(&:clear)
       end
 
       def not_found = NOT_FOUND.map(&:dup)

@@ -81,7 +81,7 @@ module Heddle
       # Drops the call of a timer if its previous call still waits. Closes the connection when too many calls wait.
       # @return [void]
       def perform_work(receiver, method, *arguments)
-        return @thread_calls.push(self, receiver, method, *arguments) if @thread_calls&.needed?
+        return @thread_calls.push { perform_work(receiver, method, *arguments) } if @thread_calls&.needed?
         return if @ended
 
         inbox = @inbox ||= []
@@ -176,7 +176,8 @@ module Heddle
         @client = client
         client.farewell = FAREWELL
         @topics = Topics.new(client, server.config.cable[:channel_prefix], extended?) if server.native_streams?
-        @thread_calls = server.add_socket(self)
+        @thread_calls = Concurrency::Context.of(Fiber.current_scheduler).thread_calls
+        server.add_socket(self)
         server.add_connection(@connection)
       end
 

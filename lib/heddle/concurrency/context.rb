@@ -18,6 +18,9 @@ module Heddle
       # @return [Timers]
       def timers = @timers ||= Timers.new(@scheduler)
 
+      # @return [ThreadCalls, nil] runs blocks of other threads in the loop; nil without a root task
+      def thread_calls = @thread_calls ||= @root && ThreadCalls.new(@root)
+
       # @return [Task, nil] the task of Heddle.run's block; nil if the loop was not made by Heddle.run, as in a server
       attr_accessor :root
 
@@ -32,7 +35,7 @@ module Heddle
         @alarms = Alarms.new(scheduler)
         @implicit_tasks = {}.compare_by_identity
         @request_scopes = {}.compare_by_identity
-        @detached_tasks = @timers = nil
+        @detached_tasks = @timers = @thread_calls = nil
         @pool_waiting = 0
         @root = @raised_signal = @on_pool_wait = nil
         Concurrency.prepare_kill_probe(scheduler) if Fiber.scheduler.equal?(scheduler)

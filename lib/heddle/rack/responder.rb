@@ -71,7 +71,7 @@ module Heddle
 
       private
 
-      def open_stream(**) = Stream.new(input, @exchange, **)
+      def open_stream = Stream.new(input, @exchange)
 
       def finish
         @exchange.drain if @wait
@@ -149,13 +149,20 @@ module Heddle
         return finish if @response.bodiless?
 
         protocol ? @response.flush : begin_content(headers)
-        stream = open_stream
-        body.call(stream)
-        stream.close
+        call(body)
       end
 
-      # Calls the application's callback (`rack.hijack` in the headers). The callback owns the stream, and another
-      # thread may use the stream later. For HEAD, the callback is not called, as no body would be sent.
+      # Calls the application's block. The block owns the stream, and other fibers and threads may write to it and close
+      # it later, as with Puma and Falcon. The fiber is needed until then, because it decodes the rest of the request's
+      # body, and writes HTTP/2 frames.
+      def call(block)
+        stream = open_stream
+        block.call(stream)
+        stream.await_end
+      end
+
+      # Calls the application's callback (`rack.hijack` in the headers). The callback owns the stream. For HEAD, the
+      # callback is not called, as no body would be sent.
       def partial_hijack(hijack, status, headers)
         if @exchange.head?
           @response.start(status, headers)
@@ -164,7 +171,8 @@ module Heddle
 
         unless @exchange.received? && @exchange.hijack?
           @response.start(status, headers)
-          return hijack_in_place(hijack)
+          @response.flush
+          return call(hijack)
         end
 
         @response.start(status, headers, until_close: true)
@@ -180,16 +188,6 @@ module Heddle
         passed = true
       ensure
         socket&.close unless passed
-      end
-
-      # Waits until the stream is closed. The fiber is needed that long, because it decodes the rest of the request's
-      # body, and writes HTTP/2 frames.
-      def hijack_in_place(hijack)
-        @response.flush
-        closed = Thread::Queue.new
-        stream = open_stream(on_close: -> { closed.close })
-        hijack.call(stream)
-        closed.pop
       end
 
       # After an upgrade over HTTP/1.1, the input is all bytes that follow on the connection. On an HTTP/2 stream, it is

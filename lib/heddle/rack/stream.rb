@@ -4,15 +4,15 @@ module Heddle
   module Rack
     # The argument of a streaming body (a body with `call`). Like an IO, it reads the request's body and writes the
     # response's. Both are possible at the same time. After an upgrade it reads and writes the bytes of the connection.
+    # Any thread may write to it, also when the body has returned.
     class Stream
       # @param input [Input, NoInput]
       # @param exchange [HTTP::Exchange]
-      # @param on_close [#call, nil] called once, when both directions are closed
-      def initialize(input, exchange, on_close: nil)
+      def initialize(input, exchange)
         @input = input
         @response = exchange.response
-        @on_close = on_close
-        @thread = Thread.current
+        @calls = thread_calls
+        @closed = Thread::Queue.new # always empty; is closed when the response ends
         @lock = exchange.make_lock
         @read_closed = false
         @exchange = exchange # set last, because C finds the last variable fastest
@@ -43,7 +43,6 @@ module Heddle
       #   @return [Integer] the number of bytes
       #   @raise [ClientGoneError]
       #   @raise [IOError] when closed for writing
-      #   @raise [ThreadError] on a thread other than the request's
 
       # @return [self]
       def <<(string)
@@ -54,44 +53,43 @@ module Heddle
       # Sends the head now, not only with the first write. Content needs no flush, because it is not buffered.
       # @return [self]
       def flush
-        @response.flush unless @response.finished?
+        in_turn { @response.flush unless @response.finished? }
         self
       end
 
       # @return [nil]
       def close_read
-        return if @read_closed
-
         @read_closed = true
-        closed if @response.finished?
+        nil
       end
 
       # Ends the response.
       # @return [nil]
       def close_write
-        return if @response.finished?
-
-        check_thread
-        @lock.synchronize { @response.finish }
-        closed if @read_closed
+        in_turn { @response.finish } unless @response.finished?
+        nil
+      ensure
+        @closed.close
       end
 
       # @return [nil]
       def close
-        @read_closed = true
-        return closed if @response.finished?
-
+        close_read
         close_write
       end
 
       # @return [Boolean]
       def closed? = @read_closed && @response.finished?
 
+      # Waits until the response has ended.
+      # @return [void]
+      # @api private
+      def await_end = @closed.pop
+
       private
 
       def write_all(*strings)
-        check_thread
-        @lock.synchronize do
+        in_turn do
           raise IOError, "the stream is closed for writing" if @response.finished?
 
           strings.sum do |string|
@@ -102,22 +100,17 @@ module Heddle
         end
       end
 
-      def check_thread
-        return if Thread.current.equal?(@thread)
+      def thread_calls = Concurrency::Context.of(Fiber.current_scheduler).thread_calls
 
-        raise ThreadError, "only the thread that serves the request may write to its stream. Pass data from other " \
-                           "threads to it in a Thread::Queue, or take the connection over with rack.hijack"
+      # Runs the block in the loop, alone.
+      def in_turn(&)
+        return @calls.ask { @lock.synchronize(&) } if @calls&.needed?
+
+        @lock.synchronize(&)
       end
 
       def check_readable
         raise IOError, "the stream is closed for reading" if @read_closed
-      end
-
-      def closed
-        notice = @on_close
-        @on_close = nil
-        notice&.call
-        nil
       end
     end
   end

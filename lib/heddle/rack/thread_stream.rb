@@ -9,7 +9,7 @@ module Heddle
 
       private
 
-      def check_thread = nil
+      def thread_calls = nil
     end
   end
 end

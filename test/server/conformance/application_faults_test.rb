@@ -150,8 +150,10 @@ class ApplicationFaultsConformanceTest < Minitest::Test
   end
   mended("an array that is longer than its length", content: "abcd") { [200, { "content-length" => "2" }, ["abcd"]] }
   mended("an array that is shorter than its length", content: "ab") { [200, { "content-length" => "9" }, ["ab"]] }
-  mended("a stream that is left open", content: "ab") { [200, {}, ->(stream) { stream << "ab" }] }
-  mended("a stream that writes nothing", content: "") { [200, {}, ->(_) {}] }
+  mended("a stream that is closed twice", content: "ab") do
+    [200, {}, ->(stream) { (stream << "ab").close || stream.close }]
+  end
+  mended("a stream that writes nothing", content: "") { [200, {}, lambda(&:close)] }
   mended("content with 204", content: "", status: 204) { [204, { "content-length" => "4" }, ["evil"]] }
   mended("content with 304", content: "", status: 304) { [304, {}, ["evil"]] }
   mended("a transfer-encoding with 204", content: "", status: 204) { [204, { "transfer-encoding" => "chunked" }, []] }
