@@ -61,6 +61,33 @@ class ClusterReforkTest < Minitest::Test
     assert_equal 0, served.wait
   end
 
+  # All workers would send on it, and get each other's responses.
+  def test_connections_that_the_application_opened_while_it_served_are_not_shared
+    upstream = TCPServer.new("127.0.0.1", 0)
+    accepted = Thread.new { Array.new(3) { upstream.accept } }
+    write("config.ru", <<~RUBY)
+      require "socket"
+      run do |env|
+        $upstream = nil if $upstream&.read_nonblock(1, exception: false).nil?
+        $upstream ||= TCPSocket.new("127.0.0.1", #{upstream.addr[1]})
+        [200, { "x-worker" => $$.to_s, "x-port" => $upstream.local_address.ip_port.to_s }, []]
+      end
+    RUBY
+    serve("--refork-after", "5", "--control", "unix:control.sock")
+    wait_until("there is no refork") { served.get("/") && said("reforked: 2 workers serve").positive? }
+    ports = {}
+    wait_until("a worker is missing") do
+      answer = served.get("/")
+      (ports[answer["x-worker"]] = answer["x-port"]) && ports.size == 2
+    end
+
+    assert_equal 2, ports.values.uniq.size, "each worker has a connection of its own"
+    accepted.value.each(&:close)
+  ensure
+    accepted&.kill
+    upstream&.close
+  end
+
   # The worker that was to become the mold has requests that outlast its time.
   def test_a_worker_that_cannot_be_drained_cancels_the_refork
     serve("--refork-after", "5", "--stop-timeout", "1")

@@ -69,17 +69,19 @@ module Heddle
           @server.prepare_patches
           @status = WorkerStatus.new(@server, @setting.log)
           start_listener
+          own_sockets = CopiedConnections.list
           answered = @server.run(app) { start_serving }
           hooks.run(:worker_stop, index)
-          fork_mold(app) if @mold_channel && answered
+          fork_mold(app, own_sockets) if @mold_channel && answered
           answered
         end
 
         # Forks the new mold, whose caches are filled because this process has served requests. Called when this process
         # no longer has a loop or connections. The mold gets only the main thread.
-        def fork_mold(app)
+        def fork_mold(app, own_sockets)
           fork do
             @channel.close
+            CopiedConnections.cut(own_sockets)
             MoldProcess.new(@setting, @mold_channel).run_warm(app)
           end
         rescue SystemCallError => e
