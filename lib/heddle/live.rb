@@ -51,6 +51,7 @@ module Heddle
       raise ArgumentError, "the secret has #{secret.bytesize} bytes, but needs at least 32: use SecureRandom.hex(32)" if
         secret && secret.bytesize < 32
 
+      page.own_template # raises if there is none
       @page = page
       secret ||= SecureRandom.bytes(32)
       @token = Token.new(secret, page.name)

@@ -484,6 +484,13 @@ class LiveTest < Minitest::Test
     assert_match(/a page of Heddle::Live has failed: .*broken later/, errors.string)
   end
 
+  def test_a_page_without_a_template_is_refused_before_the_first_request
+    bare = Class.new(Heddle::Live::Page)
+    error = assert_raises(ArgumentError) { Heddle::Live.new(bare) }
+
+    assert_includes error.message, "#{bare} has no template: declare one, such as template \"page.erb\""
+  end
+
   def test_a_secret_must_be_long
     error = assert_raises(ArgumentError) { Heddle::Live.new(Counter, secret: "short") }
 

@@ -39,7 +39,7 @@ module Heddle
 
         # @return [Template]
         def own_template
-          @template || (superclass.own_template if superclass <= Page) or
+          @template || (superclass.own_template if superclass < Page) or
             raise ArgumentError, "#{self} has no template: declare one, such as template \"page.erb\""
         end
 
