@@ -5,7 +5,7 @@
 require "test_helper"
 require_relative "rack_helpers"
 
-# Streaming bodies whose stream other threads write to.
+# Bodies that other threads write for.
 class StreamOfThreadsTest < Minitest::Test
   include RackHelpers
 
@@ -53,6 +53,15 @@ class StreamOfThreadsTest < Minitest::Test
     end
 
     assert_equal ["x", ""], unchunk(parts(serve(app))[2])
+    assert_empty log.failures
+  end
+
+  # Sinatra's chat keeps such blocks, and requests of others call them.
+  def test_a_thread_calls_the_block_of_each
+    body = Object.new
+    def body.each = Thread.new { 2.times { |number| yield number.to_s } }.join
+
+    assert_equal ["01", ""], unchunk(parts(serve(->(_env) { [200, {}, body] }))[2])
     assert_empty log.failures
   end
 

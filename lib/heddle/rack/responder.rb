@@ -98,9 +98,10 @@ module Heddle
         @response.start(status, headers)
         unless @response.bodiless?
           begin_content(headers)
+          stream = open_stream # because other threads and fibers may call the block, too
           body.each do |chunk|
             size_of(chunk)
-            @response.write(chunk)
+            stream.write(chunk)
           end
         end
         finish
