@@ -169,7 +169,7 @@ def discard
   check_in(open_some)
   reader, writer = IO.pipe
   Process.wait(fork do
-    writer.write(Heddle::Databases::ActiveRecord::Limit.of(pool).inspect)
+    writer.write(Heddle::Databases::ActiveRecord::MaxTotal.of(pool).inspect)
     writer.flush
     exit!
   end)

@@ -6,7 +6,7 @@ module Heddle
     # module closes the connection after an abandoned query, and Active Record reconnects.
     module ActiveRecord
       autoload :ConnectionQueue, "heddle/databases/active_record/connection_queue"
-      autoload :Limit, "heddle/databases/active_record/limit"
+      autoload :MaxTotal, "heddle/databases/active_record/max_total"
 
       # Prepended to the adapter for PostgreSQL. Settles an abandoned query before the next statement, such as ROLLBACK,
       # is sent.
@@ -138,7 +138,7 @@ module Heddle
           Checkouts.forget(connection)
           connection.heddle_settle if connection.respond_to?(:heddle_settle)
         ensure
-          limit = Limit.of(self)
+          limit = MaxTotal.of(self)
           limit&.yields?(self, connection) ? limit.close(@available, connection) { super } : super
         end
 
@@ -182,7 +182,7 @@ module Heddle
         private
 
         def try_to_checkout_new_connection(waited: false, &)
-          limit = Limit.of(self)
+          limit = MaxTotal.of(self)
           limit && heddle_grows? ? limit.make(waited) { super(&) } : super(&)
         end
 
@@ -207,7 +207,7 @@ module Heddle
         # Loaded now rather than by autoload, which would load files while the fiber has the lock of a pool.
         require "heddle/concurrency/shield"
         require "heddle/databases/active_record/checkouts"
-        require "heddle/databases/active_record/limit"
+        require "heddle/databases/active_record/max_total"
         require "heddle/databases/held_while_waiting"
         ::ActiveRecord::ConnectionAdapters::ConnectionPool.prepend(ConnectionPool)
         ::ActiveRecord::ConnectionAdapters::AbstractAdapter.prepend(Adapter)

@@ -29,7 +29,7 @@ module Heddle
             stat = pool.stat
             { pool: "#{pool.db_config.name} #{pool.role}", library: "active_record", limit: stat[:size],
               size: stat[:connections], busy: stat[:busy], idle: stat[:idle], waiting: stat[:waiting],
-              **ActiveRecord::ConnectionQueue.statistics(pool), **ActiveRecord::Limit.of(pool)&.statistics.to_h }
+              **ActiveRecord::ConnectionQueue.statistics(pool), **ActiveRecord::MaxTotal.of(pool)&.statistics.to_h }
           end
         end
 

@@ -33,7 +33,7 @@ module Heddle
 
           new(name: (pool.db_config.name if pools.size > 1), pool: pool.size, workers:, reserves:,
               reloads:, most: ask(pool, question),
-              max_total: (Databases::ActiveRecord::Limit.total_of(pool.db_config) if Pool::Registry.sharing))
+              max_total: (Databases::ActiveRecord::MaxTotal.total_of(pool.db_config) if Pool::Registry.sharing))
         end
       end
 

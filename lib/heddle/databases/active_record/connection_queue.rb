@@ -41,7 +41,7 @@ module Heddle
           began = Concurrency.now
           heddle_statistics.waits += 1
           @heddle_waiting = @heddle_waiting.to_i + 1
-          limit = Limit.of(@lock) if @lock.is_a?(::ActiveRecord::ConnectionAdapters::ConnectionPool)
+          limit = MaxTotal.of(@lock) if @lock.is_a?(::ActiveRecord::ConnectionAdapters::ConnectionPool)
           limit&.report_wait
           scheduler = Fiber.current_scheduler
           connection = scheduler.is_a?(Scheduler) ? heddle_wait(scheduler) { super } : super

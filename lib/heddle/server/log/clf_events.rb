@@ -13,7 +13,7 @@ module Heddle
         def initialize(kind)
           super()
           @kind = kind
-          @stamp = Stamp.new("%d/%b/%Y:%H:%M:%S %z")
+          @stamp = CachedTime.new("%d/%b/%Y:%H:%M:%S %z")
         end
 
         def only_requests? = true

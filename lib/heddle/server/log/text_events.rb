@@ -21,7 +21,7 @@ module Heddle
 
         # @param dated [Boolean] whether lines begin with the date, too, because no journal adds one
         def initialize(dated: false)
-          @time = Stamp.new(dated ? "%Y-%m-%d %H:%M:%S" : "%H:%M:%S")
+          @time = CachedTime.new(dated ? "%Y-%m-%d %H:%M:%S" : "%H:%M:%S")
         end
 
         # @return [Boolean] whether the output may contain only lines of requests

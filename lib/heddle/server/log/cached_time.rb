@@ -4,7 +4,7 @@ module Heddle
   class Server
     class Log
       # The time of a log line, to the second. The text is cached, so that it is formatted at most once a second.
-      class Stamp
+      class CachedTime
         # @param format [String] see Time#strftime
         def initialize(format)
           @format = format

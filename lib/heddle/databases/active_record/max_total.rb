@@ -7,14 +7,14 @@ module Heddle
       # workers together. Each connection needs a share of that limit ({Pool::Registry.sharing}). Active Record closes
       # connections in many places. So this class compares the number of shares with the number of connections, and
       # returns excess shares.
-      class Limit
+      class MaxTotal
         # Seconds between two checks while fibers wait for a share.
         POLL_INTERVAL = 0.1
         private_constant :POLL_INTERVAL
 
         class << self
           # @param pool [ActiveRecord::ConnectionAdapters::ConnectionPool]
-          # @return [Limit, nil] nil: no `max_total`, or this process is not a worker
+          # @return [MaxTotal, nil] nil: no `max_total`, or this process is not a worker
           # @raise [ArgumentError]
           def of(pool)
             config = pool.db_config
