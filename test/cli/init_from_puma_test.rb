@@ -363,11 +363,12 @@ class InitFromPumaTest < Minitest::Test
   end
 
   def test_a_plugin_is_left_out_with_what_runs_in_its_place
-    report = carry_over("plugin :tailwindcss\nplugin :heroku\n")
+    report = carry_over("plugin :tailwindcss\nplugin :heroku\nplugin :systemd\n")
 
     assert_equal "Heddle has no plugins, and no equivalent of tailwindcss: run bin/rails tailwindcss:watch in " \
                  "another process, as bin/dev does", left(report)[1]
     assert_equal "Heddle has no plugins, and no equivalent of heroku", left(report)[2]
+    assert_match(/Not needed.*plugin :systemd\n +→ Heddle notifies systemd itself$/m, report)
   end
 
   def test_constants_of_the_file_are_not_heddles
