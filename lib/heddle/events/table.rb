@@ -178,7 +178,7 @@ module Heddle
         worker_lifetime_ended: "replacing {role} {worker}< (pid {pid})>: it has served {requests:request} in " \
                                "{age:s}< (worker_max_requests {max_requests}, lowered by up to a tenth)>" \
                                "< (worker_max_age {max_age:seconds}, lowered by up to a tenth)>",
-        workers_resized: "running {workers:worker} from now on"
+        workers_resized: "running {workers:worker} until the next reload"
       }
     }.freeze
 

@@ -336,15 +336,15 @@ class ClusterReloadTest < Minitest::Test
   def test_ttin_and_ttou_are_a_worker_more_or_less
     serve(workers: 1)
     signal("TTIN")
-    wait_for("2 workers from now on")
+    wait_for("2 workers until the next reload")
     workers(2)
     signal("TTOU")
-    wait_for("1 worker from now on")
+    wait_for("1 worker until the next reload")
     signal("TTOU")
     remaining = nil
     wait_until { 5.times.map { remaining = worker }.uniq.size == 1 }
 
-    assert_equal 1, said("1 worker from now on"), "at least one stays"
+    assert_equal 1, said("1 worker until the next reload"), "at least one stays"
     assert alive?(remaining)
   end
 end
