@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "open3"
 require "support/public_api"
 
 # Users may call what sig/ shows, and nothing else is public: other methods and constants are private, or under a
@@ -8,6 +9,8 @@ require "support/public_api"
 class ApiTest < Minitest::Test
   SIGNATURES = PublicApi::SIGNATURES
   RUNTIME = PublicApi::RUNTIME
+  # Programs require the file of these.
+  NEEDS_A_GEM = /\A(?:|Heddle::(?:Async|Cable|Minitest)(?:::.*)?)\z/
   # Methods that Ruby gives to each class of Data.
   DATA = %i[[] members].freeze
 
@@ -44,6 +47,24 @@ class ApiTest < Minitest::Test
     end
 
     assert_empty wrong.sort, "in sig/, but not public"
+  end
+
+  # The tests above load more than a program that follows the reference.
+  def test_what_sig_shows_is_there_when_heddle_alone_is_loaded
+    shown = SIGNATURES.modules.reject { |path, _| path.match?(NEEDS_A_GEM) }
+    program = <<~RUBY
+      require "heddle"
+      #{shown.transform_values { |entry| [entry.instance.to_a, entry.singleton.to_a] }.inspect}.each do |path, (instance, singleton)|
+        mod = Object.const_get(path)
+        instance.each { |name| mod.instance_method(name) }
+        singleton.each { |name| mod.respond_to?(name) or puts "\#{path}.\#{name}" }
+      rescue NameError => e
+        puts e.message.lines.first
+      end
+    RUBY
+    missing, = Open3.capture2e(RbConfig.ruby, "-W0", "-I#{File.expand_path("../lib", __dir__)}", stdin_data: program)
+
+    assert_empty missing
   end
 
   private

@@ -2,6 +2,7 @@
 
 require "heddle/native"
 require "heddle/net/datagram_socket"
+require "heddle/net/networks"
 
 module Heddle
   # Sockets, connections, name resolution and TLS. This layer does not depend on HTTP.
@@ -16,6 +17,7 @@ module Heddle
     autoload :Resolver, "heddle/net/resolver"
     autoload :ConnectTimeoutError, "heddle/net/connector"
     autoload :TLSTimeoutError, "heddle/net/connector"
+    TLS.autoload :ClientContext, "heddle/net/tls/client_context"
 
     # Opens a connection to a server. The connection can be used in any event loop, where only the calling fiber waits,
     # and in threads without a loop. Only one fiber or thread at a time may use it. A forked child can't use it.

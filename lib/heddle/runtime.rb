@@ -7,6 +7,7 @@ require "heddle/request"
 require "heddle/concurrency"
 require "heddle/protection"
 require "heddle/events"
+require "heddle/offload"
 # Required now, because the extension has already defined a part of these classes, and an autoload works only for
 # undefined constants. The same is true for heddle/http and heddle/rack, which the server loads.
 require "heddle/net/scheduler_resolver"
@@ -231,7 +232,6 @@ module Heddle
     def without_offload(&block)
       raise ArgumentError, "Heddle.without_offload needs a block to run on this thread" unless block
 
-      require "heddle/offload"
       Offload::Switch.inline(&block)
     end
 

@@ -48,7 +48,8 @@ module Heddle
         end
       end
 
-      # @param base [String, URI, nil] URL that the paths of requests are appended to; nil: each request needs a complete URL
+      # @param base [String, URI, nil] URL that the paths of requests are appended to; nil: each request needs a
+      #   complete URL
       # @param headers [Hash] sent with every request; a nil value omits a default field. Content-Length and
       #   Transfer-Encoding are not allowed, because the client sets them
       # @param timeout [Hash, Numeric, nil] seconds by phase, `pool: 5, connect: 5, tls: 5, write: 10, first_byte: 30,
@@ -231,7 +232,6 @@ module Heddle
       end
 
       def tls_context(options)
-        require "heddle/net/tls/client_context"
         Net::TLS::ClientContext.for({ protocols: @settings.protocols, **options })
       end
     end

@@ -98,7 +98,6 @@ module Heddle
       def tls_context(tls)
         return unless tls
 
-        require "heddle/net/tls/client_context"
         case tls
         when TLS::ClientContext then tls
         when true then TLS::ClientContext.default

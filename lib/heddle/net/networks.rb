@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "heddle/native"
-require "ipaddr"
 
 module Heddle
   module Net
@@ -25,6 +24,7 @@ module Heddle
       # @param names [Array<String>] addresses, networks as address/bits, and keys of {WORDS}
       # @raise [ArgumentError] if a name is invalid
       def initialize(names)
+        require "ipaddr"
         set_up(names.flat_map { |name| parse(name) }, names.intersect?(%w[unix all]))
       end
 

@@ -126,10 +126,7 @@ module Heddle
       end
 
       def dial(limits, deny_private, tls)
-        if tls
-          require "heddle/net/tls/client_context"
-          tls = Net::TLS::ClientContext.for({ protocols: %w[http/1.1], **tls })
-        end
+        tls &&= Net::TLS::ClientContext.for({ protocols: %w[http/1.1], **tls })
         settings = HTTP::Client::ConnectionSettings.new(tls:, proxy: nil, deny_private:, max_connections: 1,
                                                         idle_timeout: nil, http2: false)
         scheme = @uri.scheme == "wss" ? "https" : "http"

@@ -77,7 +77,6 @@ module Heddle
         end
 
         def context
-          require "heddle/net/tls/client_context"
           @settings.tls || Net::TLS::ClientContext.for({ protocols: @settings.protocols })
         end
 
