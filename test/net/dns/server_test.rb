@@ -10,6 +10,18 @@ require_relative "support/dns_case"
 class DNSServerTest < Minitest::Test
   include Heddle::TestHelpers::DNSCase
 
+  def test_options_that_the_first_query_would_fail_with_are_refused
+    { deadline: "x", queries: "x", tcp_idle: 0, tcp_connections: nil, tcp_per_client: -1,
+      on_error: :log }.each do |name, wrong|
+      error = assert_raises(ArgumentError) { Heddle::Net::DNS::Server.new("127.0.0.1:0", name => wrong) { flunk } }
+
+      assert_match(/\A#{name}: is #{Regexp.escape(wrong.inspect)}, but must be /, error.message)
+    end
+    error = assert_raises(ArgumentError) { Heddle::Net::DNS::Client.new("127.0.0.1", timeout: "x") }
+
+    assert_match(/\Atimeout: is "x", but must be /, error.message)
+  end
+
   def test_slow_responses_do_not_delay_others
     gate = Thread::Queue.new
     serving(->(query) { query.answer(query.name == "slow.test" ? gate.pop : "192.0.2.1") }) do |dns|

@@ -39,8 +39,9 @@ module Heddle
                        configuration: nil, clock: nil, **options)
           @clock = clock || -> { MonotonicClock.now }
           nameservers = servers.map { |server| endpoint(server) } if servers.any?
-          @configuration = configuration || Resolver::Configuration.source(Resolver::RESOLV_CONF, nameservers,
-                                                                           { timeout:, attempts:, **options })
+          options = { timeout: Arguments.limit("timeout:", timeout), attempts:, **options }
+          @configuration = configuration ||
+                           Resolver::Configuration.source(Resolver::RESOLV_CONF, nameservers, options)
           @cache = Cache.new(cache_size, @clock, min_ttl:, max_ttl:)
           @flights = Resolver::SingleFlight.new
           @kept = Resolver::KeptConnections.new(@clock)

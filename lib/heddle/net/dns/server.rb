@@ -54,18 +54,20 @@ module Heddle
         def initialize(*addresses, deadline: DEADLINE, queries: QUERIES, tcp_idle: TCP_IDLE,
                        tcp_connections: TCP_CONNECTIONS, tcp_per_client: TCP_PER_CLIENT, rate: RATE,
                        rate_exempt: ["loopback"], allow: NETWORKS, on_error: nil, &program)
-          raise ArgumentError, "DNS::Server.new needs a block that answers queries" unless program
-          raise ArgumentError, "DNS::Server.new needs an address such as \"127.0.0.1:5353\"" if addresses.empty?
+          raise ArgumentError, "Heddle::Net::DNS.serve needs a block that answers queries" unless program
+          raise ArgumentError, "Heddle::Net::DNS.serve needs an address such as \"127.0.0.1:5353\"" if addresses.empty?
 
           @endpoints = addresses.map { |address| endpoint(address) }
           @program = program
-          @on_error = on_error || method(:report)
-          @tcp = { idle: tcp_idle, connections: tcp_connections, per_client: tcp_per_client }
+          @on_error = Arguments.callable("on_error:", on_error) || method(:report)
+          @tcp = { idle: Arguments.limit("tcp_idle:", tcp_idle),
+                   connections: Arguments.count("tcp_connections:", tcp_connections, 0),
+                   per_client: Arguments.count("tcp_per_client:", tcp_per_client, 0) }
           @allow = Networks.new(allow)
           @exempt = Networks.new(rate_exempt)
           @rate_limit = rate && RateLimit.new(rate, exempt: @exempt)
-          @queries = queries
-          @deadline = deadline
+          @queries = Arguments.count("queries:", queries, 1)
+          @deadline = Arguments.limit("deadline:", deadline)
           @in_flight = {}.compare_by_identity # query => the alarm for its deadline
           @clients = Hash.new(0) # source key => number of running queries
           @datagrams = 0 # number of running queries that came over UDP
