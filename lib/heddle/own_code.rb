@@ -27,8 +27,8 @@ module Heddle
 
       private
 
-      # The folders of Ruby's standard library. On Debian, RubyGems, whose `require` Heddle's code calls, is in a
-      # separate folder.
+      # The folders of Ruby's standard library. RubyGems is included, because Heddle's code calls its `require`. On
+      # Debian, RubyGems is in a separate folder.
       def libraries
         rubygems = "#{Gem::RUBYGEMS_DIR}/rubygems" if defined?(Gem::RUBYGEMS_DIR)
         ["#{RbConfig::CONFIG["rubylibdir"]}/", *rubygems]

@@ -54,8 +54,9 @@ struct heddle_job {
     int64_t queued_at, began;    /* CLOCK_MONOTONIC, ns */
     int64_t wall;                /* how long the function ran, ns */
     /*
-     * How long the function computed, ns. If it never blocked (heddle_thread_computed), this is `wall`, even if other
-     * threads had the processor for part of that time. < 0: unknown, because the job was brief or the machine was busy
+     * How long the function computed, ns. This is its CPU time; or `wall`, if the function never blocked, but had a
+     * processor for at most 70% of `wall` (heddle_thread_computed). < 0: unknown, because the job was brief or the
+     * machine was busy
      */
     int64_t cpu;
 

@@ -100,5 +100,8 @@ const heddle_history_topic *heddle_history_find_topic(const heddle_history *hist
  * messages.
  */
 uint64_t heddle_history_find_forgotten(const heddle_history *history, const char *name, size_t size);
-/* Called with the mutex held. Has the topic's set forgotten a topic that may have messages since this time? */
+/*
+ * Called with the mutex held. Returns whether a topic with messages since this time may have been removed from the
+ * topic's set.
+ */
 bool heddle_history_forgot_since(const heddle_history *history, const char *name, size_t size, int64_t time);

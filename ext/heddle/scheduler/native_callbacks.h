@@ -1,6 +1,6 @@
 #pragma once
 
-/* Detects that the Ruby code that is about to switch fibers was called by a C function of an extension (a callback). */
+/* Detects callbacks: Ruby code that a C function of an extension has called. Used before fibers are switched. */
 
 #include "scheduler/loop.h"
 #include "native_code/native_frames.h"

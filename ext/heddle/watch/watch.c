@@ -13,7 +13,7 @@
 static const int64_t CALM_INTERVAL = 5000000;     /* the interval of samples while no loop is late */
 static const int64_t ALERT_INTERVAL = 2000000;    /* … while a loop is late, or nearly late */
 static const int64_t STARVED_INTERVAL = 20000000; /* … while a loop waits for a core */
-static const int64_t RESCUE_INTERVAL = 1000000;   /* … while rescues run for a stuck loop */
+static const int64_t RESCUE_INTERVAL = 1000000;   /* … while rescues (watch.h) run for a stuck loop */
 static const int64_t SOON_INTERVAL = 100000;      /* … after the loop's thread has replied HEDDLE_SAMPLE_SOON */
 static const int64_t GVL_WAIT_TO_RECORD = 10000000; /* how long a loop waits for the GVL before a stack is recorded */
 static const int64_t QUIET_TIME = 10000000;         /* how long all loops must be idle before the watch thread sleeps */
@@ -173,8 +173,8 @@ static bool is_stuck(int64_t age)
 
 /*
  * Returns the heartbeat's age in ns, without the lost time (lost_time.h). If the thread has waited for a core for at
- * least CALM_INTERVAL, sets *awaits_core, and the age does not change. The length of that wait is known only when the
- * thread runs again.
+ * least CALM_INTERVAL, sets *awaits_core, and returns the age at the last sample before the wait. The length of that
+ * wait is known only when the thread runs again.
  */
 static int64_t measure_age(heddle_heartbeat *heartbeat, int64_t now, int64_t late, bool *awaits_core)
 {
@@ -213,7 +213,7 @@ static int64_t examine_busy(heddle_heartbeat *heartbeat, int64_t now, int64_t la
         judge_heartbeat(heartbeat, now);
     if (awaits_core) /* probing the thread, or frequent samples, would only delay it further */
         return heartbeat->stuck ? ALERT_INTERVAL : STARVED_INTERVAL;
-    /* Probes the thread early, to know what it does before its tick counts as a stall. */
+    /* Probes the thread before its tick counts as a stall. By then it is known what the thread does. */
     if ((stalls && age >= watch.settings.threshold / 2) ||
         ((watch.wants & HEDDLE_WATCH_PREEMPT) && age >= watch.settings.slice))
         probe_thread(heartbeat);

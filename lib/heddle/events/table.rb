@@ -143,7 +143,7 @@ module Heddle
                                 "parent of that, is in a transaction on another connection. The child does not see " \
                                 "the uncommitted changes, and a rollback does not undo the child's changes",
         underscore_removed: "removed a header from the request for {target}: its name contains an underscore, and " \
-                            "clients can forge other headers with such names. If a client needs such headers, set " \
+                            "clients can use such names to forge other headers. If a client needs such headers, set " \
                             "underscore_headers true (logged once)",
         worker_ended: "{role} {worker}< (pid {pid})> has ended: {reason}<, with {requests:request} unanswered>" \
                       "<; starting another {delay:delay}>",

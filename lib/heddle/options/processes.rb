@@ -14,8 +14,8 @@ module Heddle
                           "can't set this option itself."),
       Option.new(name: :environment, unit: :word, default: "development", short: "-e",
                  variables: %w[HEDDLE_ENVIRONMENT RAILS_ENV APP_ENV RACK_ENV], example: 'environment "production"',
-                 text: "environment of the application; RACK_ENV is set to it, even to the default, and RAILS_ENV " \
-                       "only if you set this option",
+                 text: "environment of the application; if you set this option, RACK_ENV and RAILS_ENV are set to " \
+                       "it; by default, only RACK_ENV",
                  reason: "Set it to production on servers that users reach",
                  details: "If RAILS_ENV or RACK_ENV sets this option, Heddle sets only RACK_ENV, if that is unset."),
       Option.new(name: :workers, unit: :auto, range: 0.., short: "-w",

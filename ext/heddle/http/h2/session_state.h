@@ -1,6 +1,6 @@
 #pragma once
 
-/* The records of a session, which its owner may read, and declarations for the files of the session only. */
+/* The records of a session, which its owner may read, and the functions that the files of the session share. */
 
 #include "http/h2/hpack.h"
 #include "http/h2/session.h"
@@ -111,7 +111,7 @@ typedef enum {
 
 struct heddle_h2_stream {
     void *owner;
-    /* in the list of streams with the same urgency that can send; `next` also in the list of streams to be freed */
+    /* links in the list of streams with the same urgency that can send; the list of streams to be freed uses `next` */
     heddle_h2_stream *next, *previous;
     uint32_t id;
     uint8_t state;       /* heddle_h2_state */
@@ -120,7 +120,7 @@ struct heddle_h2_stream {
     bool incremental;
     bool held;           /* the owner still uses the stream */
     bool listed;         /* the stream is in the list of streams that can send */
-    bool head_written, finished; /* the owner has written the head, or the end */
+    bool head_written, finished; /* the owner has written the head; the owner has written the end */
     bool rejected;       /* on the server: the request exceeds a limit (on_rejection), and its body is discarded */
     bool answered;       /* on the client: the final head was received */
     bool expects_body;   /* on the client: false for HEAD */

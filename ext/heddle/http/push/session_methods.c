@@ -137,7 +137,8 @@ static void check_envelope(VALUE envelope, heddle_push_form form)
     size_t least = heddle_push_form_of(form)->min_envelope_size;
     if ((least > 0) != RB_TYPE_P(envelope, T_STRING) ||
         (least && (!OBJ_FROZEN(envelope) || (size_t)RSTRING_LEN(envelope) < least)))
-        rb_raise(rb_eArgError, "invalid envelope: %+" PRIsVALUE, envelope);
+        rb_raise(rb_eArgError, "envelope: must be a frozen String for Action Cable's forms, and nil for others, but is "
+                 "%+" PRIsVALUE, envelope);
 }
 
 /*

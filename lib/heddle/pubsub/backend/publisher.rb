@@ -93,8 +93,9 @@ module Heddle
           batch.each { |entry| entry.answer << error }
         end
 
-        # Sends the batch until the backend confirms it. If the backend's reply was lost, the batch may be stored;
-        # @unanswered is the epoch in which it was sent. The backend recognizes the batch only in the same epoch.
+        # Sends the batch until the backend confirms it. If the backend's reply was lost, the backend may have stored
+        # the batch. Then @unanswered is the epoch in which the batch was sent: only in this epoch does the backend
+        # recognize the batch.
         #
         # @return [Integer] the offset of the first message
         # @raise [UnreachableError] if the reply was lost, and the epoch has changed since the batch was sent

@@ -29,8 +29,8 @@ module Heddle
             status >= 500 ? labels.merge(error_type: status) : labels
           end
 
-          # Once a method and scheme have occurred, they keep their series. Its value is 0 while no request with them
-          # runs.
+          # Once a request with a method and scheme has occurred, there is always a series for these two. Its value is 0
+          # while no such request runs.
           def active_requests(one)
             active = one[:active] or return
             counts = one[:durations].to_h { |request, _| [request.first(2), 0] }
