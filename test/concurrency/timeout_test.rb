@@ -60,6 +60,27 @@ class TimeoutTest < Minitest::Test
     end
   end
 
+  def test_a_block_that_is_cancelled_before_its_time_is_over_hears_the_reason
+    { "cancelled: a task of this scope failed" => ->(_scope) { Heddle.async { raise KeyError, "x" } },
+      "cancelled: the time limit of 60 s" => ->(scope) { Heddle.async { scope.cancel } },
+      "the time limit of 0 s is over" => nil }.each do |reason, ending|
+      message = nil
+      in_loop do
+        Heddle.timeout(ending ? 60 : 0) do |scope|
+          ending&.call(scope)
+          forever
+        rescue Heddle::Cancelled => e
+          message = e.message
+          raise
+        end
+      rescue KeyError, Heddle::TimeoutError
+        nil
+      end
+
+      assert_operator message, :start_with?, reason
+    end
+  end
+
   def test_is_a_timeout_error_of_ruby
     assert_operator Heddle::TimeoutError, :<, Timeout::Error
   end

@@ -28,6 +28,7 @@ module Heddle
 
       # Called by {Alarms}.
       def expire
+        @expired = true # for the message
         @expired = cancel
       end
 
@@ -43,7 +44,7 @@ module Heddle
         raise TimeoutError, "not done within #{@seconds} s" if @expired && @surfaced
       end
 
-      def cancel_message = "the time limit of #{@seconds} s is over"
+      def cancel_message = @expired ? "the time limit of #{@seconds} s is over" : super
     end
   end
 end
