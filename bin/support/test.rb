@@ -47,7 +47,7 @@ end
 
 plan = TestPlan.new(root: TestRunner::ROOT, rubies:, name: plan, selectors:)
 files.reject! { |file| plan.marked?(file, "nightly") } if ARGV.empty? && !plan.nightly?
-runner = TestRunner.new(plan:, jobs:, fill:, arguments:, durations:)
+runner = TestRunner.new(plan:, jobs:, fill:, arguments:, durations:, fork: true)
 begin
   runner.run(files, commands:)
 rescue Interrupt

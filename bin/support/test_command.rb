@@ -26,8 +26,7 @@ class TestCommand
   def start(folder)
     @output = File.join(folder, "#{object_id}.out")
     @started = now
-    @pid = Process.spawn(environment, *@command, chdir: @root, in: File::NULL, out: @output, err: %i[child out],
-                                                 pgroup: true)
+    @pid = launch
   end
 
   # A group of its own, so that what the test started ends with it.
@@ -57,6 +56,10 @@ class TestCommand
   end
 
   private
+
+  def launch
+    Process.spawn(environment, *@command, chdir: @root, in: File::NULL, out: @output, err: %i[child out], pgroup: true)
+  end
 
   def environment = {}
 

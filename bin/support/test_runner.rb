@@ -40,13 +40,16 @@ class TestRunner
   # @param arguments [Array<String>] handed on to minitest
   # @param limit [Numeric] seconds that a file may take
   # @param durations [Integer] how many of the files that cost most are named at the end
-  def initialize(plan:, root: ROOT, jobs: JOBS, fill: nil, arguments: [], limit: 600, durations: 0, out: $stdout)
+  # @param fork [Boolean] whether files for the Ruby that runs this are forks of this process; the nightly's never are
+  def initialize(plan:, root: ROOT, jobs: JOBS, fill: nil, arguments: [], limit: 600, durations: 0, out: $stdout,
+                 fork: false)
     @plan = plan
     @root = root
     @jobs = jobs
     @fill = fill
     @arguments = arguments
     @limit = limit
+    @fork = fork && !plan.nightly? && Process.respond_to?(:fork)
     @report = TestReport.new(out:, durations:, some_may_be_empty: arguments.any?)
   end
 
@@ -61,6 +64,7 @@ class TestRunner
     alone, together = processes(files).partition { |process| @plan.marked?(process.file, "alone") }
     # Long ones first: at the end of a run one of them would leave processors idle.
     together = together.partition { |process| @plan.marked?(process.file, "long") }.flatten
+    TestProcess.preload(@root) if @fork
     together.unshift(*commands.map { |title, command| TestCommand.new(title:, command:, root: @root, limit: 900) })
     Dir.mktmpdir("heddle-test") do |folder|
       run_all(together, folder, @jobs)
@@ -74,7 +78,8 @@ class TestRunner
   def processes(files)
     @plan.runs(files).map do |run|
       cached = !@plan.nightly? || !run.selector.nil?
-      TestProcess.new(run:, root: @root, arguments: @arguments, limit: @limit, cached:)
+      forked = @fork && File.identical?(run.ruby.path, RbConfig.ruby)
+      TestProcess.new(run:, root: @root, arguments: @arguments, limit: @limit, cached:, forked:)
     end
   end
 

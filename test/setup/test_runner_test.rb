@@ -4,6 +4,7 @@
 
 require "test_helper"
 require "fileutils"
+require "open3"
 require "stringio"
 require "tmpdir"
 require_relative "../../bin/support/test_runner"
@@ -253,6 +254,45 @@ class TestRunnerTest < Minitest::Test
 
     refute report.close(ci: false)
     assert_equal "3 passed, 1 failed, 0 skipped", lines.last
+  end
+
+  # Forks of a process that is not this one, which would run its own tests at their ends.
+  def run_forked(*files)
+    program = <<~RUBY
+      require "#{ROOT}/bin/support/test_runner"
+      ruby = TestInterpreter.new(version: "9.9", abi: "9.9.0", path: RbConfig.ruby, selectors: %w[io_uring epoll],
+                                 environment: { "BUNDLER_VERSION" => "9.9" })
+      plan = TestPlan.new(root: "#{@root}", rubies: [ruby])
+      runner = TestRunner.new(plan:, root: "#{@root}", jobs: 2, fork: true)
+      exit runner.run(#{files}).close(ci: false)
+    RUBY
+    output, status = Open3.capture2e({ "BUNDLER_VERSION" => nil }, RbConfig.ruby, "-e", program)
+    @out << output
+    status
+  end
+
+  def test_forked_file_begins_as_its_command_does
+    seen = "[$PROGRAM_NAME, ARGV, Dir.pwd, $stdin.read, $stdout.sync, $:.first(2), ENV['BUNDLER_VERSION'], " \
+           "Process.getpgrp == Process.pid]"
+    write_test "test/scheduler/a_test.rb", "def test_one = pass",
+               head: "File.write('seen' + ENV['HEDDLE_SELECTOR'].to_s, #{seen}.inspect)"
+
+    assert_predicate run_forked("test/scheduler/a_test.rb"), :success?, @out.string
+    folders = %w[lib test].map { |folder| File.join(@root, folder) }
+    expected = ["test/scheduler/a_test.rb", [], @root, "", false, folders, "9.9", true].inspect
+
+    assert_equal([expected] * 2, %w[seen seenepoll].map { |file| File.read(File.join(@root, file)) })
+  end
+
+  def test_forked_files_fail_by_themselves_only
+    write_test "test/a_test.rb", "def test_one = Process.kill(:KILL, Process.pid)"
+    write_test "test/b_test.rb", "def test_one = flunk", "def test_two = pass"
+    write "test/c_test.rb", "raise 'not even loaded'"
+    write_test "test/d_test.rb", "def test_one = refute(defined?(BTest))"
+
+    refute_predicate run_forked(*%w[a b c d].map { |name| "test/#{name}_test.rb" }), :success?
+    assert_match(/^9.9 test.c_test.rb: .*\n(?:.*\n)*?.*not even loaded/, @out.string)
+    assert_equal "2 passed, 3 failed, 0 skipped", lines.last
   end
 
   private
