@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# test: long
+
 require_relative "support/database_programs"
 
 # A query that nobody waits for any more: its connection serves the next one at once, and the server stops computing.

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# test: long
+
 require "test_helper"
 require_relative "server_helpers"
 require "support/h2_web_socket_client"

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+# test: long
 # test: sanitize
 # test: smoke
 

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# test: long
+
 require "heddle/rack"
 require_relative "../support/http_case"
 

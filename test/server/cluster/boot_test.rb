@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# test: long
+
 require_relative "cluster_case"
 require "open3"
 

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# test: long
+
 require "test_helper"
 require "heddle/server"
 require "json"
