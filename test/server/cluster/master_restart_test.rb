@@ -142,6 +142,28 @@ class ClusterMasterRestartTest < Minitest::Test
     refute_includes served.output, "restart failed"
   end
 
+  # The kernel kills all processes of a container when its first one ends.
+  def test_a_master_that_is_process_1_of_a_container_is_not_replaced
+    serve("--control", "unix:control.sock", within: FirstOfContainer)
+    error = assert_raises(Heddle::Server::Control::Client::DeclinedError) { client.complete("restart") }
+
+    assert_match(/process 1 of a container/, error.message)
+    assert_equal "code 1", served.get("/").body
+    wait_for("restart failed: process 1 of a container")
+    refute_includes served.output, "starting a new master"
+  ensure
+    signal("TERM", children_of(served.pid).first)
+  end
+
+  # Where the master has the process id 1.
+  module FirstOfContainer
+    def self.command(command)
+      user = Process.uid.zero? ? [] : ["--map-root-user"]
+      ["unshare", *user, "--pid", "--fork", "--mount-proc", *command]
+    end
+  end
+  private_constant :FirstOfContainer
+
   def test_a_new_configuration_without_workers_does_not_replace_the_master
     serve
     write("config/heddle.rb", "mode :single\n")

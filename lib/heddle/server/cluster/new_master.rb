@@ -56,9 +56,7 @@ module Heddle
         def mark_ended = @pid = nil
 
         # @return [void]
-        def close
-          @io.close unless @io.closed?
-        end
+        def close = @io.close
       end
     end
   end
