@@ -126,9 +126,7 @@ module Heddle
 
     if RUBY_VERSION >= "3.4"
       # Ruby's own blocking operations: see {BlockingOperations}.
-      def blocking_operation_wait(work)
-        BlockingOperations.run(self, work)
-      end
+      def blocking_operation_wait(work) = BlockingOperations.run(self, work)
     end
 
     # Implements the hook +address_resolve(host) -> Array<String>+, which returns a name's addresses, or none if the
@@ -180,9 +178,7 @@ module Heddle
     end
 
     # Called from C for a Process.wait that needs a thread, such as a wait for any child, or for a process group.
-    def process_wait_in_thread(pid, flags)
-      thread_pool.run { Process::Status.wait(pid, flags) }
-    end
+    def process_wait_in_thread(pid, flags) = thread_pool.run { Process::Status.wait(pid, flags) }
 
     # The methods by which the async gem's first call may reach the scheduler. If the program loads the gem after the
     # loop was started, this first call loads Heddle's support for the gem.

@@ -13,9 +13,7 @@ module Heddle
 
     class << self
       # @return [Array<Symbol>] the selectors that work in this thread, the best first
-      def available
-        built.reject { |name| unavailable_reason(name) }
-      end
+      def available = built.reject { |name| unavailable_reason(name) }
 
       # The default selector of a new scheduler in this thread: the value of HEDDLE_SELECTOR, or else the best selector
       # that works here.
@@ -26,7 +24,7 @@ module Heddle
         named = ENV.fetch(VARIABLE, "")
         return find(named, "#{VARIABLE} in the environment") unless named.empty?
 
-        available.first.tap { |chosen| report_fallback(chosen) }
+        available.first.tap { |one| report_fallback(one, unavailable_reason(built.first)) unless one == built.first }
       end
 
       # @param name [Symbol, String]
@@ -57,11 +55,12 @@ module Heddle
       private
 
       # Logs once that the best selector of this build does not work here. A forked child does not log it again.
-      def report_fallback(chosen)
-        return if chosen == built.first || @reported_fallback || Ractor.current != Ractor.main
+      # Without a reason the extension calls it, when there was no memory for a loop's ring.
+      def report_fallback(chosen, reason = "the limit of locked memory is reached (ulimit -l)")
+        return if @reported_fallback || Ractor.current != Ractor.main
 
         @reported_fallback = true
-        Events.report(:selector_fallback, selector: chosen, best: built.first, reason: unavailable_reason(built.first))
+        Events.report(:selector_fallback, selector: chosen, best: built.first, reason:)
       end
 
       # Why io_uring can't be used: a ring belongs to one native thread, but in a Ractor, and with RUBY_MN_THREADS, Ruby

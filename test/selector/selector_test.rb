@@ -75,6 +75,29 @@ class SelectorTest < Minitest::Test
     end
   end
 
+  # A ring needs more of it than the probe. With 8 MiB, which systemd allows, a user has about forty loops.
+  def test_a_loop_that_finds_too_little_locked_memory_falls_back_with_one_line
+    skip "io_uring is not built in" unless Heddle::Selector.built.include?(:io_uring)
+    program = <<~RUBY
+      require "heddle/scheduler"
+      selectors = (64..320).step(8).map do |kilobytes|
+        Process.setrlimit(:MEMLOCK, kilobytes * 1_024, 320 * 1_024)
+        scheduler = Heddle::Scheduler.new
+        Fiber.set_scheduler(scheduler)
+        Fiber.schedule { sleep 0.001 }
+        scheduler.selector.tap { Fiber.set_scheduler(nil) }
+      end
+      puts selectors.include?(:epoll)
+    RUBY
+    # Root has no such limit, and the programs of a user share one.
+    user = Process.uid.zero? ? %w[setpriv --reuid 54321 --clear-groups] : []
+    out, status = Open3.capture2e({ "HEDDLE_SELECTOR" => nil, "RUBYOPT" => nil }, *user, RbConfig.ruby,
+                                  "-I#{File.join(ROOT, "lib")}", "-e", program)
+
+    assert_predicate status, :success?, out
+    assert_match(/\A[^\n]*using epoll, because io_uring can't run here: the limit of locked memory.*\ntrue\n\z/, out)
+  end
+
   def test_where_threads_migrate_io_uring_is_not_used
     skip "io_uring is not built in" unless Heddle::Selector.built.include?(:io_uring)
     out, = ruby('require "heddle/scheduler"; p Heddle::Selector.best, Heddle::Selector.unavailable_reason(:io_uring)',

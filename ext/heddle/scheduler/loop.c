@@ -213,10 +213,17 @@ void heddle_loop_open(heddle_loop *loop)
 #endif
     heddle_guard_pages_install();
     int result = loop->operations->open(&loop->selector);
+    /* All io_urings of a user count toward one limit of locked memory, which may be reached although a probe passed. */
+    bool full = result == -ENOMEM && loop->operations == heddle_selectors[0] && heddle_selectors[1];
+    if (full)
+        result = (loop->operations = heddle_selectors[1])->open(&loop->selector);
     if (result < 0)
         rb_syserr_fail(-result, loop->operations->name);
     heddle_loop_enter(loop, HEDDLE_LOOP_OPEN);
     heddle_starter_prepare(loop);
+    if (full)
+        rb_funcall(rb_path2class("Heddle::Selector"), rb_intern("report_fallback"), 1,
+                   ID2SYM(rb_intern(loop->operations->name)));
 }
 
 void heddle_loop_release(heddle_loop *loop)
