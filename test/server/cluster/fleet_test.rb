@@ -110,6 +110,30 @@ class ClusterFleetTest < Minitest::Test
     assert_empty @notices
   end
 
+  # As `heddle stop --now` does with those that are stuck.
+  def test_ending_worker_that_the_master_kills_at_once_is_not_reported_as_lost
+    with_starting_worker do |worker|
+      pid = spawn("sleep", "60")
+      @fleet.record_spawn(worker.slot, pid)
+      @fleet.retire(worker, "now")
+      worker.kill("KILL")
+      @fleet.handle_exit(pid, Process::Status.wait(pid))
+    end
+
+    assert_empty @notices
+    assert_predicate @fleet, :unclean?
+  end
+
+  def test_ending_worker_whose_crash_report_hangs_is_reported
+    end_retired_worker("kill -KILL $$") do |worker|
+      worker.crash = "SEGV"
+      worker.reason = "SIGSEGV: native code has crashed, and Ruby's report of the crash hangs"
+    end
+
+    assert_equal ["worker 0 (pid 1) has ended: SIGSEGV: native code has crashed, and Ruby's report of the crash hangs"],
+                 @notices
+  end
+
   def test_ending_worker_that_ends_by_itself_is_not_reported
     end_retired_worker("exit 1") { nil }
 

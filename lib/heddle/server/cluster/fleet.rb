@@ -215,7 +215,7 @@ module Heddle
           return handle_loss(worker, how) unless worker.ending?
 
           @unclean = true unless status.success?
-          lost = status.signaled? && !worker.reason
+          lost = status.signaled? && (worker.crash || !worker.reason)
           @log.event(:worker_ended, **worker.fields, reason: how, requests: unanswered(worker)) if lost
           remove(worker)
         end

@@ -88,6 +88,7 @@ module Heddle
         # @param name [String] a signal
         # @return [void]
         def kill(name)
+          self.reason ||= "it was told to stop at once"
           Process.kill(name, pid) if pid
         rescue Errno::ESRCH
           # It has already ended.
