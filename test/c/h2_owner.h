@@ -55,7 +55,7 @@ static void owner_answer(test_owner *owner, heddle_h2_stream *stream)
     if (head)
         return;
     heddle_h2_write(owner->session, stream, OWNER_BODY, sizeof(OWNER_BODY) - 1);
-    heddle_h2_finish(owner->session, stream, NULL, 0);
+    heddle_h2_finish(owner->session, stream);
 }
 
 static void owner_note(test_owner *owner, const heddle_h2_request *request)

@@ -152,7 +152,7 @@ static void write_after_the_end_fails(void)
 {
     open_tunnel(0);
     CHECK(heddle_h2_write_whole(owner->session, stream, "a", 1, NULL, 0));
-    CHECK_EQUAL(HEDDLE_H2_WRITTEN, heddle_h2_finish(owner->session, stream, NULL, 0));
+    CHECK_EQUAL(HEDDLE_H2_WRITTEN, heddle_h2_finish(owner->session, stream));
     CHECK(!heddle_h2_write_whole(owner->session, stream, "b", 1, NULL, 0));
     widen_window(10);
     expect_data("a", true);
@@ -222,7 +222,7 @@ static void end_of_a_tunnel_with_unsent_bytes_cancels_it(void)
 static void end_of_a_tunnel_that_the_server_has_ended_is_a_reset_without_an_error(void)
 {
     open_tunnel(10);
-    heddle_h2_finish(owner->session, stream, NULL, 0);
+    heddle_h2_finish(owner->session, stream);
     expect_data("", true);
     expect_end(false, HEDDLE_H2_NO_ERROR);
 }

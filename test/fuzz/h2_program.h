@@ -297,7 +297,7 @@ static void call_session(heddle_h2_stream *stream, uint8_t b, uint8_t c)
     case 0: heddle_h2_write_head(session, stream, 200, fields, 2, c & 1); break;
     case 1: heddle_h2_write(session, stream, body, (size_t)c * 250); break;
     case 2: program.loans += heddle_h2_lend(session, stream, body, (size_t)c * 250, end_loan, NULL); break;
-    case 3: heddle_h2_finish(session, stream, fields, c & 1 ? 2 : 0); break;
+    case 3: heddle_h2_finish(session, stream); break;
     case 4: heddle_h2_reset(session, stream, c & 15); break;
     case 5: release_stream(stream); break;
     case 6: heddle_h2_consume(session, stream, (size_t)c * 64); break;

@@ -68,12 +68,12 @@ static void answer(heddle_h2_session *session, heddle_h2_stream *stream)
         heddle_h2_write_head(session, stream, 103, fields, 1, false);
         heddle_h2_write_head(session, stream, 200, fields, 2, false);
         loans += heddle_h2_lend(session, stream, body, sizeof(body), end_loan, NULL);
-        heddle_h2_finish(session, stream, fields, 1);
+        heddle_h2_finish(session, stream);
         break;
     case 3:
         heddle_h2_write_head(session, stream, 200, fields, 2, false);
         heddle_h2_write(session, stream, body, 100);
-        heddle_h2_finish(session, stream, NULL, 0);
+        heddle_h2_finish(session, stream);
         break;
     default: /* never */
         break;

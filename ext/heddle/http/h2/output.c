@@ -222,7 +222,6 @@ void heddle_h2_drop_output(heddle_h2_session *session, heddle_h2_stream *stream)
         stream->first = next;
     }
     stream->last = NULL;
-    heddle_bytes_reset(&stream->trailers, 0);
 }
 
 /* Moves `size` bytes of the body to `to`. */
@@ -265,7 +264,7 @@ static size_t pull_data(heddle_h2_session *session, heddle_h2_stream *stream, ui
     if (room < HEDDLE_H2_HEADER_SIZE + heddle_least(wanted, SMALLEST_PIECE))
         return 0;
     size_t size = heddle_least(wanted, room - HEDDLE_H2_HEADER_SIZE);
-    bool end = stream->finished && size == stream->queued && !stream->has_trailers;
+    bool end = stream->finished && size == stream->queued;
     uint8_t *payload = heddle_h2_put_header(to, (uint32_t)size, HEDDLE_H2_DATA, end ? HEDDLE_H2_END_STREAM : 0,
                                             stream->id);
     take_body(session, stream, payload, size);

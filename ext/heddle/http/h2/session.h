@@ -211,9 +211,8 @@ bool heddle_h2_exceeds_share(const heddle_h2_session *session, const heddle_h2_s
  * if only this side has ended; otherwise RST_STREAM with CANCEL. With `abrupt`, resets the stream like heddle_h2_reset.
  */
 void heddle_h2_end_tunnel(heddle_h2_session *session, heddle_h2_stream *stream, bool abrupt);
-/* Ends the message as soon as all of its body was pulled. The trailers are checked like the fields of a head. */
-heddle_h2_write_result heddle_h2_finish(heddle_h2_session *session, heddle_h2_stream *stream,
-                                        const heddle_h2_field *trailers, size_t count);
+/* Ends the message as soon as all of its body was pulled. */
+heddle_h2_write_result heddle_h2_finish(heddle_h2_session *session, heddle_h2_stream *stream);
 /*
  * Has the head been written, and not the end? Otherwise heddle_h2_write accepts nothing, and on_window is not called.
  */

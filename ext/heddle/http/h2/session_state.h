@@ -125,7 +125,6 @@ struct heddle_h2_stream {
     bool answered;       /* on the client: the final head was received */
     bool expects_body;   /* on the client: false for HEAD */
     uint8_t interims;    /* on the client: the number of heads before the final one */
-    bool has_trailers;
     /*
      * Carries bytes both ways (RFC 9113, 8.5; RFC 8441): when one direction ends, the other stays open. Set by the
      * owner when the head of a successful response was written.
@@ -138,7 +137,6 @@ struct heddle_h2_stream {
     int64_t body_left;   /* bytes of the body still to come by content-length; -1: there is no content-length */
     heddle_h2_segment *first, *last;
     size_t queued;       /* bytes of the segments, which is the part of the body that was not pulled yet */
-    heddle_bytes trailers; /* name, value, name … each after its size */
     int64_t listed_at;   /* when it was added to the list of streams that can send */
     heddle_h2_progress progress;
 };
@@ -376,7 +374,7 @@ bool heddle_h2_start_block(heddle_h2_session *session);
 bool heddle_h2_write_block(heddle_h2_session *session, const heddle_h2_stream *stream, bool end);
 bool heddle_h2_encode_field(heddle_h2_session *session, const heddle_h2_field *field);
 
-/* Sends the frame that ends the body: HEADERS with trailers, or empty DATA. */
+/* Sends the frame that ends the body: empty DATA. */
 void heddle_h2_send_end(heddle_h2_session *session, heddle_h2_stream *stream);
 /* Called when END_STREAM was sent. */
 void heddle_h2_answer_sent(heddle_h2_session *session, heddle_h2_stream *stream);

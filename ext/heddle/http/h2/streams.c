@@ -173,7 +173,6 @@ void heddle_h2_free_stream(heddle_h2_stream *stream)
         heddle_h2_free_segment(stream->first);
         stream->first = next;
     }
-    heddle_bytes_reset(&stream->trailers, 0);
     free(stream);
 }
 
@@ -350,7 +349,7 @@ void heddle_h2_end_tunnel(heddle_h2_session *session, heddle_h2_stream *stream, 
     if (!abrupt && stream->state == HEDDLE_H2_HALF_CLOSED_LOCAL)
         heddle_h2_reset(session, stream, HEDDLE_H2_NO_ERROR);
     else if (!abrupt && stream->state == HEDDLE_H2_HALF_CLOSED_REMOTE && stream->queued == 0 && !stream->finished)
-        heddle_h2_finish(session, stream, NULL, 0);
+        heddle_h2_finish(session, stream);
     else
         heddle_h2_reset(session, stream, HEDDLE_H2_CANCEL);
 }

@@ -304,7 +304,7 @@ static VALUE stream_finish(VALUE self)
 {
     heddle_h2_client_stream *stream = heddle_h2_client_stream_of(self);
     if (stream->stream)
-        heddle_h2_finish(stream->client->session, stream->stream, NULL, 0);
+        heddle_h2_finish(stream->client->session, stream->stream);
     return Qnil;
 }
 

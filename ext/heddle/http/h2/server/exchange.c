@@ -214,7 +214,7 @@ static void finish_response(heddle_exchange_handle *handle, bool reusable, int s
 {
     heddle_h2_carrier *carrier = find_writable(handle);
     heddle_h2_enter_session(carrier->server);
-    if (heddle_h2_finish(carrier->server->session, carrier->stream, NULL, 0) != HEDDLE_H2_WRITTEN)
+    if (heddle_h2_finish(carrier->server->session, carrier->stream) != HEDDLE_H2_WRITTEN)
         heddle_h2_reset(carrier->server->session, carrier->stream, HEDDLE_H2_INTERNAL_ERROR);
     complete_exchange(handle, carrier, status);
 }
@@ -269,7 +269,7 @@ static bool send_response(heddle_exchange_handle *handle, const heddle_head_writ
     if (i < count)
         heddle_h2_reset(session, carrier->stream, HEDDLE_H2_INTERNAL_ERROR);
     handle->sent = size;
-    heddle_h2_finish(session, carrier->stream, NULL, 0);
+    heddle_h2_finish(session, carrier->stream);
     complete_exchange(handle, carrier, head->status);
     return true;
 }

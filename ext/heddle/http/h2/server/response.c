@@ -104,7 +104,7 @@ void heddle_h2_send_rejection(heddle_h2_server *server, heddle_h2_stream *stream
     if (!content)
         return;
     heddle_h2_write(server->session, stream, text, size);
-    heddle_h2_finish(server->session, stream, NULL, 0);
+    heddle_h2_finish(server->session, stream);
 }
 
 /* -- content ------------------------------------------------------------------------------------------------------- */

@@ -72,7 +72,7 @@ void heddle_h2_tunnel_keep(heddle_h2_tunnel *tunnel, size_t size)
 void heddle_h2_tunnel_finish(heddle_h2_tunnel *tunnel)
 {
     tunnel->server->session->now = heddle_clock_coarse();
-    heddle_h2_finish(tunnel->server->session, tunnel->stream, NULL, 0);
+    heddle_h2_finish(tunnel->server->session, tunnel->stream);
     heddle_connection_flush_later(tunnel->server->connection);
 }
 
