@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "heddle/http"
+require_relative "support/chunked_decoder"
 
 class DecoderTest < Minitest::Test
   include Heddle::HTTP
