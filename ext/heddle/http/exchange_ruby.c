@@ -175,11 +175,6 @@ static bool is_proxied(const heddle_exchange *exchange)
     return heddle_forwarded_any(&exchange->head, exchange->bytes);
 }
 
-static VALUE length_of(const heddle_request_head *head)
-{
-    return head->content_length < 0 ? Qnil : LL2NUM(head->content_length);
-}
-
 static bool has_body(const heddle_request_head *head)
 {
     return head->content_length == HEDDLE_CHUNKED_BODY || head->content_length > 0;
@@ -347,16 +342,8 @@ static VALUE exchange_close(VALUE self)
     X(exchange_target, "target", string_of(exchange_of(self), exchange_of(self)->head.target))                         \
     /* Did a proxy forward the request? True if it has Via, Forwarded, X-Forwarded-*, X-Real-IP or Client-IP. */       \
     X(exchange_proxied_p, "proxied?", is_proxied(exchange_of(self)) ? Qtrue : Qfalse)                                  \
-    /* The length of the body in bytes; nil if there is no body, or its length is unknown. */                          \
-    X(exchange_content_length, "content_length", length_of(&exchange_of(self)->head))                                  \
-    /* Is the body chunked? */                                                                                         \
-    X(exchange_chunked_p, "chunked?", exchange_of(self)->head.content_length == HEDDLE_CHUNKED_BODY ? Qtrue : Qfalse)  \
     /* Does the request have a body? */                                                                                \
     X(exchange_body_p, "body?", has_body(&exchange_of(self)->head) ? Qtrue : Qfalse)                                   \
-    /* Does the client want to keep the connection open after the response? */                                         \
-    X(exchange_keep_alive_p, "keep_alive?", exchange_of(self)->head.keep_alive ? Qtrue : Qfalse)                       \
-    /* Does the client offer to change the protocol? Only then is the status 101 allowed. */                           \
-    X(exchange_upgrade_offered_p, "upgrade_offered?", exchange_of(self)->head.upgrade ? Qtrue : Qfalse)                \
     /* Is the method HEAD? Then the response has no content. */                                                        \
     X(exchange_head_p, "head?", exchange_of(self)->head.method_id == HEDDLE_HEAD ? Qtrue : Qfalse)                     \
     /* 0 for HTTP/1.0; 1 for HTTP/1.1, later minor versions, and HTTP/2. */                                            \

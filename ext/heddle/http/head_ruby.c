@@ -101,19 +101,16 @@ static void set_length(VALUE object, int64_t length)
     rb_ivar_set(object, rb_intern("@content_length"), length >= 0 ? LL2NUM(length) : Qnil);
 }
 
-VALUE heddle_received_response(const char *bytes, const heddle_response_head *head, size_t position)
+VALUE heddle_received_response(const char *bytes, const heddle_response_head *head)
 {
     VALUE object = rb_obj_alloc(rb_const_get(h1_module, rb_intern("ReceivedResponse"))); /* loaded by autoload */
     rb_ivar_set(object, rb_intern("@status"), INT2FIX(head->status));
     rb_ivar_set(object, rb_intern("@reason"), text_of(bytes, head->reason));
-    rb_ivar_set(object, rb_intern("@minor"), INT2FIX(head->minor));
     rb_ivar_set(object, rb_intern("@fields"),
                 heddle_fields_array(bytes, head->fields, head->field_count, head->folded));
     set_length(object, head->content_length);
     rb_ivar_set(object, rb_intern("@until_close"), truth_of(head->until_close));
-    rb_ivar_set(object, rb_intern("@keep_alive"), truth_of(head->keep_alive));
     rb_ivar_set(object, rb_intern("@upgrade"), truth_of(head->upgrade));
-    rb_ivar_set(object, rb_intern("@ending"), SIZET2NUM(position + head->size));
     return object;
 }
 

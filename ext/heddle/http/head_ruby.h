@@ -10,8 +10,8 @@
 heddle_http_limits heddle_http_limits_of(VALUE configuration);
 /* Makes an HTTP::Rejection. */
 VALUE heddle_rejection_object(const heddle_rejection *rejection);
-/* Makes an H1::ReceivedResponse. The head begins at `bytes`, which is at offset `position` of the caller's buffer. */
-VALUE heddle_received_response(const char *bytes, const heddle_response_head *head, size_t position);
+/* Makes an H1::ReceivedResponse. The head begins at `bytes`. */
+VALUE heddle_received_response(const char *bytes, const heddle_response_head *head);
 /*
  * Makes an Array of names in lower case and values: [name, value, name, value …]. `folded`: see heddle_response_head.
  */

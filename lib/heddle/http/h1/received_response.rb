@@ -9,27 +9,17 @@ module Heddle
         attr_reader :status
         # @return [String] the reason phrase after the status, which has no meaning
         attr_reader :reason
-        # @return [Integer] 0 for HTTP/1.0, 1 for HTTP/1.1 and later minor versions
-        attr_reader :minor
         # @return [Array<String>] names in lower case and values, alternating, in the order of the response
         attr_reader :fields
         # @return [Integer, nil] bytes of content that follow; nil: unknown, or no content
         attr_reader :content_length
-        # @return [Integer] offset of the first byte after the head
-        attr_reader :ending
 
         # @return [Boolean] whether the content ends with the connection
         def until_close? = @until_close
 
-        # @return [Boolean] whether the connection may serve another request after the content
-        def keep_alive? = @keep_alive
-
         # @return [Boolean] whether the connection changes to another protocol: the status is 101, or CONNECT has
         #   succeeded
         def upgrade? = @upgrade
-
-        # @return [Boolean] whether the content is chunked
-        def chunked? = @chunked
 
         # @return [Boolean] whether content follows
         def body? = @chunked || @until_close || (!@content_length.nil? && @content_length > 0)

@@ -165,6 +165,15 @@ static VALUE parser_parse(int argc, VALUE *argv, VALUE self)
     return object;
 }
 
+static VALUE response_object(const char *bytes, const heddle_response_head *head, size_t position)
+{
+    VALUE object = heddle_received_response(bytes, head);
+    rb_iv_set(object, "@minor", INT2FIX(head->minor));
+    rb_iv_set(object, "@keep_alive", truth_of(head->keep_alive));
+    rb_iv_set(object, "@ending", SIZET2NUM(position + head->size));
+    return object;
+}
+
 /*
  * call-seq: parse(method, buffer, position = 0, seen = position) -> ReceivedResponse, Rejection or nil
  *
@@ -182,7 +191,7 @@ static VALUE response_parser_parse(int argc, VALUE *argv, VALUE self)
     int result = heddle_response_head_parse(&head, method, in.bytes, in.size, in.seen, &parser->limits, &rejection);
     if (result == 0)
         return Qnil;
-    VALUE object = result < 0 ? heddle_rejection_object(&rejection) : heddle_received_response(in.bytes, &head, in.position);
+    VALUE object = result < 0 ? heddle_rejection_object(&rejection) : response_object(in.bytes, &head, in.position);
     RB_GC_GUARD(argv[1]);
     return object;
 }

@@ -58,6 +58,20 @@ module Heddle
         # @return [Boolean]
         def connect? = @method == "CONNECT"
       end
+
+      # What {ResponseParser} tells beyond what the client asks.
+      class ReceivedResponse
+        # @return [Integer] 0 for HTTP/1.0, 1 for HTTP/1.1 and later minor versions
+        attr_reader :minor
+        # @return [Integer] position of the first byte after the head
+        attr_reader :ending
+
+        # @return [Boolean] whether the connection may serve another request after the content
+        def keep_alive? = @keep_alive
+
+        # @return [Boolean] whether the content is chunked
+        def chunked? = @chunked
+      end
     end
   end
 end

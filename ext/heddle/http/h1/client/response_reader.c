@@ -138,7 +138,7 @@ static VALUE parse_head(reader *self, heddle_outbound *connection, heddle_method
         change_state(self, FAILED);
         return heddle_rejection_object(&rejection);
     }
-    VALUE response = heddle_received_response(bytes, &head, 0);
+    VALUE response = heddle_received_response(bytes, &head);
     heddle_bytes_use(&connection->input, (size_t)result);
     follow_head(self, &head);
     return response;
