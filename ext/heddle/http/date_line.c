@@ -2,8 +2,6 @@
 
 #include "http/response_head_writer.h"
 
-#include <time.h>
-
 void heddle_date_line(char *out, int64_t seconds)
 {
     /* the first and the last second of the years 0000 to 9999 */

@@ -6,7 +6,6 @@
 #include "net/sockets.h"
 
 #include "binding.h"
-#include "scheduler/loop.h"
 
 /*
  * Does nothing if the memory must remain mapped (`kept`): when a process ends, Ruby frees its objects in any order, and

@@ -3,9 +3,7 @@
 #include "scheduler/take_errinfo.h"
 
 #include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 /* The argument of Ruby's function that calls open(2). Ruby's own definition is private. */
 typedef struct {

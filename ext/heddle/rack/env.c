@@ -9,7 +9,6 @@
 #include "rack/env_parts.h"
 
 #include <ruby/encoding.h>
-#include <stdatomic.h>
 
 /* -- the builder ------------------------------------------------------------------------------------------------- */
 

@@ -3,10 +3,6 @@
 #include "scheduler/loop.h"
 #include "scheduler/recorder_places.h"
 
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum {
     STRETCHES_PER_SAMPLE = 8,
     FRAMES = 22, /* the maximum number of frames that are kept of each stack */

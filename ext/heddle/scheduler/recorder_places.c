@@ -1,8 +1,6 @@
 #include "scheduler/recorder_places.h"
 
 #include <ruby/debug.h>
-#include <stdio.h>
-#include <string.h>
 
 enum {
     PREFIXES = 16,

@@ -5,9 +5,9 @@
  * entries contain an index into this table, or 0 if they have no place.
  */
 
+#include "system.h"
+
 #include <ruby.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 enum {
     HEDDLE_PLACES = 4096,

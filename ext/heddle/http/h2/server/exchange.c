@@ -1,6 +1,5 @@
 /* Heddle::HTTP::H2::Exchange: a request and its response over a stream of HTTP/2. */
 
-#include "binding.h"
 #include "http/exchange_ruby.h"
 #include "http/h2/server/server.h"
 
