@@ -43,11 +43,6 @@ int heddle_ring_probe(char *reason, size_t size)
     close(fd);
     if (entered < 0)
         return explain_error(error, reason, size);
-    const unsigned needed = HEDDLE_FEAT_SINGLE_MMAP | HEDDLE_FEAT_NODROP | HEDDLE_FEAT_EXT_ARG;
-    if ((parameters.features & needed) != needed) {
-        snprintf(reason, size, "this kernel's io_uring lacks features that Heddle needs");
-        return -ENOSYS;
-    }
     return 0;
 }
 
