@@ -111,7 +111,7 @@ else
   %w[sys/epoll.h sys/eventfd.h sys/event.h].each { |header| have_header(header) }
 end
 heddle_have(%w[accept4 memfd_create pthread_mutexattr_setrobust pthread_mutex_clocklock recvmmsg])
-rubys = %w[ruby_thread_has_gvl_p rb_thread_io_blocking_call rb_bug_reporter_add]
+rubys = %w[rb_thread_io_blocking_call]
 rubys << "rb_thread_lock_native_thread" unless RUBY_VERSION.start_with?("3.3")
 rubys.push("rb_thread_io_blocking_operation", "rb_fiber_scheduler_blocking_operation_extract") if RUBY_VERSION >= "4"
 heddle_have(rubys)

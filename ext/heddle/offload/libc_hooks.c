@@ -10,9 +10,7 @@
 #include <sys/select.h>
 #include <sys/socket.h>
 
-#ifdef HAVE_RUBY_THREAD_HAS_GVL_P
 int ruby_thread_has_gvl_p(void); /* Ruby exports it, but no header declares it */
-#endif
 
 /* -- one call ------------------------------------------------------------------------------------------------------ */
 
@@ -22,11 +20,7 @@ int ruby_thread_has_gvl_p(void); /* Ruby exports it, but no header declares it *
  */
 static heddle_loop *current_loop(void)
 {
-#ifdef HAVE_RUBY_THREAD_HAS_GVL_P
     return heddle_offload_on() && ruby_thread_has_gvl_p() ? heddle_offload_find_loop() : NULL;
-#else
-    return NULL;
-#endif
 }
 
 typedef struct {

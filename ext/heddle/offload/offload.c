@@ -66,8 +66,6 @@ static VALUE offload_serve(VALUE self)
 
 /* -- switches ------------------------------------------------------------------------------------------------------ */
 
-#ifdef HAVE_RB_BUG_REPORTER_ADD
-
 /* Ruby exports this function, but no header declares it. */
 int rb_bug_reporter_add(void (*report)(FILE *to, void *data), void *data);
 
@@ -98,14 +96,6 @@ static void register_crash_report(void)
         rb_bug_reporter_add(report_crash, NULL);
     reported = true;
 }
-
-#else
-
-static void register_crash_report(void)
-{
-}
-
-#endif
 
 static VALUE offload_intercept(VALUE self)
 {
