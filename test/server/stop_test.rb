@@ -42,6 +42,20 @@ class StopTest < Minitest::Test
     assert wait_for_end, "every request was answered"
   end
 
+  # Its client connects again. Any other stream that a body has left open may still get the rest of its content.
+  def test_an_event_stream_that_a_body_has_left_open_ends_when_the_server_stops
+    kept = Thread::Queue.new
+    start(->(_env) { [200, { "content-type" => "text/event-stream" }, ->(stream) { kept << stream }] })
+    client = connect
+    client.write(GET)
+    stream = kept.pop(timeout: PATIENCE)
+    server.stop
+
+    assert_operator read_all(client), :end_with?, "\r\n0\r\n\r\n"
+    assert wait_for_end, "every request was answered"
+    assert_predicate stream, :closed?
+  end
+
   def test_requests_that_take_too_long_are_cancelled
     start(held, stop_timeout: 0.1)
     busy = connect

@@ -109,10 +109,9 @@ module Heddle
 
       # An event stream's head is sent at once, because EventSource waits for it. Other heads are held until there is
       # content, so that a body that fails at once still gets the status 500.
-      def begin_content(headers)
-        type = headers["content-type"] || headers["Content-Type"]
-        type.to_s.start_with?("text/event-stream") ? @response.flush : @response.hold
-      end
+      def begin_content(headers) = events?(headers) ? @response.flush : @response.hold
+
+      def events?(headers) = (headers["content-type"] || headers["Content-Type"]).to_s.start_with?("text/event-stream")
 
       # @return [true, nil] nil: the body can't be sent as a file
       def file(body, status, headers)
@@ -150,16 +149,18 @@ module Heddle
         return finish if @response.bodiless?
 
         protocol ? @response.flush : begin_content(headers)
-        call(body)
+        call(body, headers)
       end
 
       # Calls the application's block. The block owns the stream, and other fibers and threads may write to it and close
       # it later, as with Puma and Falcon. The fiber is needed until then, because it decodes the rest of the request's
-      # body, and writes HTTP/2 frames.
-      def call(block)
+      # body, and writes HTTP/2 frames. When the server stops, it closes an event stream, whose client connects again.
+      def call(block, headers)
         stream = open_stream
         block.call(stream)
-        stream.await_end
+        until stream.ended?(EventStream::POLL_INTERVAL)
+          return stream.close if @exchange.closed? || (events?(headers) && @exchange.engine.draining?)
+        end
       end
 
       # Calls the application's callback (`rack.hijack` in the headers). The callback owns the stream. For HEAD, the
@@ -173,7 +174,7 @@ module Heddle
         unless @exchange.received? && @exchange.hijack?
           @response.start(status, headers)
           @response.flush
-          return call(hijack)
+          return call(hijack, headers)
         end
 
         @response.start(status, headers, until_close: true)

@@ -81,10 +81,10 @@ module Heddle
       # @return [Boolean]
       def closed? = @read_closed && @response.finished?
 
-      # Waits until the response has ended.
-      # @return [void]
+      # Waits until the response has ended, but at most for this many seconds.
+      # @return [Boolean] whether it has ended
       # @api private
-      def await_end = @closed.pop
+      def ended?(timeout) = @closed.pop(timeout:) || @closed.closed?
 
       private
 
