@@ -20,6 +20,24 @@ class RactorLoopsTest < Minitest::Test
     assert_equal "40 [1, 2]\n", out
   end
 
+  # Ruby has no hook for such a wait.
+  def test_waits_for_a_ractor_within_offload_block_only_their_fiber
+    out, = ruby(<<~RUBY, flags: ["-W:no-experimental"])
+      require "heddle"
+      #{ASK}
+      main = Ractor.current
+      ractor = Ractor.new(main) { |main| main.send(Ractor.receive) }
+      Heddle.run do
+        waiting = Heddle.async { Heddle.offload { [Ractor.receive, result(ractor) ? "ended" : "lost"] } }
+        Fiber.scheduler.yield until waiting.state == :waiting
+        ractor.send("received")
+        puts waiting.value
+      end
+    RUBY
+
+    assert_equal "received\nended\n", out
+  end
+
   def test_each_accepts_from_a_listener_of_its_own
     check(<<~RUBY)
       listeners = [0, nil].map do |port|
