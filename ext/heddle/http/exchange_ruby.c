@@ -344,6 +344,10 @@ static VALUE exchange_close(VALUE self)
     X(exchange_proxied_p, "proxied?", is_proxied(exchange_of(self)) ? Qtrue : Qfalse)                                  \
     /* Does the request have a body? */                                                                                \
     X(exchange_body_p, "body?", has_body(&exchange_of(self)->head) ? Qtrue : Qfalse)                                   \
+    /* Does the client want to keep the connection open after the response? */                                         \
+    X(exchange_keep_alive_p, "keep_alive?", exchange_of(self)->head.keep_alive ? Qtrue : Qfalse)                       \
+    /* Does the client offer to change the protocol? Only then is the status 101 allowed. */                           \
+    X(exchange_upgrade_offered_p, "upgrade_offered?", exchange_of(self)->head.upgrade ? Qtrue : Qfalse)                \
     /* Is the method HEAD? Then the response has no content. */                                                        \
     X(exchange_head_p, "head?", exchange_of(self)->head.method_id == HEDDLE_HEAD ? Qtrue : Qfalse)                     \
     /* 0 for HTTP/1.0; 1 for HTTP/1.1, later minor versions, and HTTP/2. */                                            \
