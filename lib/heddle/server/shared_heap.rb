@@ -21,10 +21,13 @@ module Heddle
       # @return [void]
       def self.pack(warm_up: Process.method(:warmup), pages: -> { GC.stat(:heap_allocated_pages) },
                     fill: Native::Processes.method(:fill_heap_gaps))
+        before = pages.call
         MOST.times do
-          before = pages.call
           warm_up.call
-          break if before - pages.call < before * GAIN
+          now = pages.call
+          break if before - now < before * GAIN
+
+          before = now
         end
         fill.call
       end
