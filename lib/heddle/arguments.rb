@@ -37,6 +37,10 @@ module Heddle
         object.nil? || object.respond_to?(:call) ? object : refuse(name, object, "an object with `call`, or nil")
       end
 
+      # @param topic [#to_s]
+      # @return [String] the topic; nil is refused, which would be one topic for everything that lacks a name
+      def topic(topic) = topic.nil? ? refuse("the topic", topic, "a String or a Symbol") : topic.to_s
+
       private
 
       def length?(value) = value.is_a?(Numeric) && value.positive? && value.finite?

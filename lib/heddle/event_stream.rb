@@ -64,9 +64,9 @@ module Heddle
     #   the client has caught up. Without effect if a fiber sends the events ({#serve}).
     # @param handoff [Boolean] whether the stream may move to another worker when its worker is replaced; false: the
     #   client has to reconnect
-    # @raise [ArgumentError] if the topic or the event's type is too large, or `slow` is unknown
+    # @raise [ArgumentError] if the topic is nil, the topic or the event's type is too large, or `slow` is unknown
     def initialize(topic, since: nil, event: nil, retry_after: nil, slow: :close, handoff: true)
-      @topic = topic.to_s
+      @topic = Arguments.topic(topic)
       @since = since unless since.to_s.empty?
       if @topic.bytesize > TOPIC_LIMIT
         raise ArgumentError, "the topic has #{@topic.bytesize} bytes, the limit is #{TOPIC_LIMIT}"

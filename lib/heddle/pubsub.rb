@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "heddle/arguments"
 require "heddle/autoloads"
 require "heddle/scheduler"
 require "heddle/pubsub/route"
@@ -54,11 +55,11 @@ module Heddle
       # @param topic [String, Symbol] at most 1,024 bytes
       # @param data [String, #to_json] an object that is not a String is encoded as JSON
       # @return [String] the message's position, "epoch:offset"
-      # @raise [ArgumentError] if the topic or the message is too large
+      # @raise [ArgumentError] if the topic is nil, or the topic or the message is too large
       # @raise [UnreachableError] if no server answers, if too many messages wait for the backend, or if the backend
       #   does not confirm the message within 5 s; the error's text says whether the message may have been published
       def publish(topic, data)
-        Route.publish(topic.to_s, data.is_a?(String) ? data : encode(data))
+        Route.publish(Arguments.topic(topic), data.is_a?(String) ? data : encode(data))
       end
 
       # @return [String, Symbol, nil] where this process publishes: "unix:path" of a server's control socket;
@@ -78,11 +79,11 @@ module Heddle
       #
       # @param topic [String, Symbol]
       # @return [String] "epoch:offset"
-      # @raise [ArgumentError] if the topic is too large
+      # @raise [ArgumentError] if the topic is nil or too large
       # @raise [UnreachableError] if this process does not belong to a server, and {server} is not a backend
       def position(topic)
         Route.backend&.follow_here
-        History.position(topic.to_s)
+        History.position(Arguments.topic(topic))
       end
 
       # Starts a background task that calls the block for each message of the topic, one at a time and in order. The
@@ -100,7 +101,8 @@ module Heddle
 
         scheduler = Concurrency.scheduler!("Heddle::PubSub.subscribe")
         Route.backend&.follow_here
-        SubscriberTask.start(scheduler, Subscription.new(scheduler, topic.to_s, since), topic.to_s, block).handle
+        name = Arguments.topic(topic)
+        SubscriberTask.start(scheduler, Subscription.new(scheduler, name, since), name, block).handle
       end
 
       private

@@ -490,6 +490,10 @@ class PubSubTest < Minitest::Test
 
   def test_a_message_that_is_too_large_is_rejected
     assert_match(/limit is 1024/, assert_raises(ArgumentError) { PubSub.publish("x" * 1025, "") }.message)
+    assert_match(/the topic .*nil/, assert_raises(ArgumentError) { PubSub.publish(nil, "") }.message)
+    assert_match(/the topic .*nil/, assert_raises(ArgumentError) { PubSub.position(nil) }.message)
+    assert_match(/the topic .*nil/, in_loop { assert_raises(ArgumentError) { PubSub.subscribe(nil) { nil } } }.message)
+    assert_match(/the topic .*nil/, assert_raises(ArgumentError) { Heddle::EventStream.new(nil) }.message)
     assert_match(/limit is 1024/, assert_raises(ArgumentError) { PubSub.position("x" * 1025) }.message)
     assert_match(/pubsub_memory/, assert_raises(ArgumentError) { PubSub.publish("x", "x" * 5_000_000) }.message)
     assert_match(/limit is 1024/, in_loop { assert_raises(ArgumentError) { subscription("x" * 1025) } }.message)

@@ -115,7 +115,7 @@ module Heddle
       # @param topic [String, Symbol]
       # @yieldparam message [PubSub::Message]
       # @return [void]
-      def subscribe(topic, &block) = @live_session&.subscribe(topic.to_s, block)
+      def subscribe(topic, &block) = @live_session&.subscribe(Arguments.topic(topic), block)
 
       # Calls the block at an interval of `seconds` while the page is connected.
       # @param seconds [Numeric]

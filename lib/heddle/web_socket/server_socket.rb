@@ -41,7 +41,7 @@ module Heddle
         raise ArgumentError, NO_PATTERNS if match
         raise ArgumentError, NO_BLOCK if block_given?
 
-        subscribe_to(topic.to_s, since, as, slow, envelope)
+        subscribe_to(Arguments.topic(topic), since, as, slow, envelope)
       end
 
       # @param topic [String, Symbol]
