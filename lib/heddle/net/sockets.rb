@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "heddle/arguments"
 require "heddle/scheduler"
 
 module Heddle

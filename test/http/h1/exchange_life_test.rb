@@ -12,8 +12,8 @@ class H1ExchangeLifeTest < Minitest::Test
   # What an exchange says once its answer is complete, and still once it is over.
   ALWAYS = { remote_address: "unix", status: 200, sent: 1, complete?: true, closed?: true, hijacked?: false }.freeze
   # … and what it says of its request until the block has ended.
-  WHILE_SERVED = { method: "GET", target: "/", minor: 1, content_length: nil, chunked?: false, body?: false,
-                   keep_alive?: true, head?: false, take_body: nil }.freeze
+  WHILE_SERVED = { method: "GET", target: "/", minor: 1, body?: false, keep_alive?: true, head?: false,
+                   take_body: nil }.freeze
   OF_THE_CONNECTION = { write: ["x"], write_chunk: ["x"], drain: [], finish: [true, 200] }.freeze
 
   def test_an_answered_exchange_has_no_connection_any_more
