@@ -13,8 +13,9 @@ module Heddle
     ROOT = File.expand_path("../..", __dir__)
     SETTINGS = File.join(ROOT, "docs/site")
     TOOLS = File.join(ROOT, "vendor/site")
-    # The version of Bundler is this Ruby's, or Bundler would fetch the one that wrote the lock file.
-    BUNDLE = { "BUNDLE_PATH" => File.join(ROOT, "vendor/bundle"), "BUNDLER_VERSION" => Bundler::VERSION }.freeze
+    # The version of Bundler is this Ruby's, or Bundler would fetch the one that wrote the lock file. That file stays.
+    BUNDLE = { "BUNDLE_PATH" => File.join(ROOT, "vendor/bundle"), "BUNDLE_FROZEN" => "true",
+               "BUNDLER_VERSION" => Bundler::VERSION }.freeze
     # Pages outside of docs/, and what the sidebar calls them.
     PROJECT = {
       "CHANGELOG.md" => "Changelog", "CONTRIBUTING.md" => "Contributing", "SECURITY.md" => "Security policy",

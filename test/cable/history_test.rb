@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# test: smoke
+
 require "test_helper"
 require "heddle/pubsub"
 require "heddle/cable/history"

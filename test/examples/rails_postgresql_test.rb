@@ -24,14 +24,14 @@ class RailsPostgresqlTest < Minitest::Test
   end
 
   def test_at_boot_it_says_how_many_connections_there_may_be
-    await_output(@served, /pool 5, workers 1, reserves 1 → at most 10 connections, 20 during a reload; .* is 100\./)
+    await_output(@served, /pool 5, workers 1, reserves 1 → at most 10 connections, 20 during a reload; .* is 100$/)
   end
 
   def test_two_workers_count_their_connections_once_and_answer
     environment = environment("production").merge("HEDDLE_WORKERS" => "2")
     served = ServedExample.new("rails_postgresql", bundled: true, environment:)
     codes = codes_of(100, "/slow?seconds=0.05", served)
-    await_output(served, /pool 5, workers 2, reserves 1 → at most 15 connections, 30 during a reload; .* is 100\./)
+    await_output(served, /pool 5, workers 2, reserves 1 → at most 15 connections, 30 during a reload; .* is 100$/)
 
     assert_equal ["200"], codes.uniq, served.output
     assert_equal 1, served.output.scan("workers 2, reserves 1 →").size
