@@ -4,7 +4,6 @@ require "heddle/rack"
 require "rack/lint"
 require "stringio"
 require "heddle/server"
-require_relative "../http/h1/support/chunked_decoder"
 require_relative "../http/support/http_case"
 
 # Runs applications, with Rack::Lint around them, over a pair of sockets.

@@ -34,6 +34,7 @@ void Init_heddle_http(VALUE heddle)
     VALUE http = rb_define_module_under(heddle, "HTTP");
     VALUE h1 = rb_define_module_under(http, "H1");
     Init_heddle_http_heads(h1);
+    Init_heddle_http_chunked(h1);
     Init_heddle_http_writer(http);
     Init_heddle_response_reader(h1);
     Init_heddle_engine(http);

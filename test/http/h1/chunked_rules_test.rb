@@ -4,7 +4,6 @@
 
 require "test_helper"
 require "heddle/http"
-require_relative "support/chunked_decoder"
 require_relative "rule_table"
 
 # What RFC 9112, 7.1 requires of a decoder of chunked bodies. Each body is fed whole, byte by byte, and cut once

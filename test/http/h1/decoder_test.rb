@@ -2,7 +2,6 @@
 
 require "test_helper"
 require "heddle/http"
-require_relative "support/chunked_decoder"
 
 class DecoderTest < Minitest::Test
   include Heddle::HTTP

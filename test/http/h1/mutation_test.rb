@@ -4,7 +4,6 @@
 
 require "test_helper"
 require_relative "parsing_helpers"
-require_relative "support/chunked_decoder"
 
 # Messages that are broken at random: whatever comes, a parser gives one result, the same however the bytes are cut, and
 # never raises. `SEED=1234` repeats a run.

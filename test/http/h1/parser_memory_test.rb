@@ -4,7 +4,6 @@
 
 require "test_helper"
 require "heddle/http"
-require_relative "support/chunked_decoder"
 require_relative "support/head_parsers"
 
 # The objects behind the parsers: whenever the collector runs, moves things or throws them away.

@@ -1,11 +1,4 @@
-/*
- * Heddle::HTTP::H1::ChunkedDecoder: decodes chunked bodies from Strings. The library itself decodes the input of
- * connections only.
- */
-
-/* sources: http/h1/chunked_decoder.c http/head_ruby.c http/h1/head.c http/h1/field_lines.c http/fields.c
- * http/control_fields.c http/content_length.c http/transfer_encoding.c http/text.c http/h1/line_errors.c
- * http/rejection.c http/request_limits.c */
+/* Heddle::HTTP::H1::ChunkedDecoder: decodes chunked bodies from Strings. */
 
 #include "binding.h"
 #include "http/head_ruby.h"
@@ -76,11 +69,9 @@ static VALUE decoder_decode(VALUE self, VALUE buffer, VALUE position, VALUE outp
     X(decoder_rejection, "rejection", decoder_of(self)->rejection)
 METHODS(HEDDLE_DEFINE_METHOD)
 
-__attribute__((visibility("default"))) void Init_chunked_decoder(void);
-
-void Init_chunked_decoder(void)
+void Init_heddle_http_chunked(VALUE h1)
 {
-    VALUE class = heddle_define_class(rb_path2class("Heddle::HTTP::H1"), "ChunkedDecoder", decoder_allocate);
+    VALUE class = heddle_define_class(h1, "ChunkedDecoder", decoder_allocate);
     rb_define_method(class, "initialize", decoder_initialize, 1);
     rb_define_method(class, "decode", decoder_decode, 3);
     METHODS(HEDDLE_REGISTER_METHOD)
