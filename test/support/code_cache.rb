@@ -22,7 +22,7 @@ module CodeCache
     kept = CodeCache.place(path) or return
     return load_from_binary(File.binread(kept)) if File.exist?(kept)
 
-    compile_file(path).tap { |code| CodeCache.keep(code.to_binary, kept) }
+    compile_file(path).tap { |code| CodeCache.keep(code, kept) }
   rescue SystemCallError, SyntaxError
     nil
   end
@@ -37,9 +37,9 @@ module CodeCache
   end
 
   # Elsewhere first: other processes read it.
-  def self.keep(bytes, kept)
+  def self.keep(code, kept)
     fresh = "#{kept} #{Process.pid}"
-    File.binwrite(fresh, bytes)
+    File.binwrite(fresh, code.to_binary)
     File.rename(fresh, kept)
   end
 end

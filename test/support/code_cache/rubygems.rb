@@ -4,13 +4,7 @@
 # Ruby itself loads at its start is kept, too: a third of that start.
 require_relative "../code_cache"
 $LOAD_PATH.reject! { |folder| File.identical?(File.join(folder, "rubygems.rb"), __FILE__) }
-# RubyGems loads rubygems/defaults/ruby.rb when there is one.
-$LOAD_PATH << __dir__
-begin
-  require "rubygems"
-ensure
-  $LOAD_PATH.delete(__dir__)
-end
+require "rubygems"
 
 # The server requires Rack by a file's name: RubyGems would read the specifications of all gems until it finds one with
 # such a file.
