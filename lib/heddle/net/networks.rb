@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "ipaddr"
 require "heddle/native"
 
 module Heddle
@@ -24,7 +25,6 @@ module Heddle
       # @param names [Array<String>] addresses, networks as address/bits, and keys of {WORDS}
       # @raise [ArgumentError] if a name is invalid
       def initialize(names)
-        require "ipaddr"
         set_up(names.flat_map { |name| parse(name) }, names.intersect?(%w[unix all]))
       end
 
