@@ -78,7 +78,8 @@ class Package
 
   private
 
-  def specification = Gem::Specification.load(File.join(ROOT, "heddle.gemspec")) || raise(Error, "no gemspec")
+  # A copy: RubyGems keeps what it has loaded.
+  def specification = (Gem::Specification.load(File.join(ROOT, "heddle.gemspec")) || raise(Error, "no gemspec")).dup
 
   # With the extension's sources joined into a few, each with its headers: they compile in half of the time.
   def build_source

@@ -53,6 +53,13 @@ class PackageTest < Minitest::Test
     end
   end
 
+  def test_each_gem_begins_with_the_files_of_the_gemspec
+    package = Package.new("", rubies: [])
+    package.send(:specification).files += ["lib/heddle/3.3/heddle.so"]
+
+    assert_empty package.send(:specification).files.grep(/\.so\z/)
+  end
+
   def test_mistakes_in_the_command_line_are_one_line_before_anything_is_built
     { %w[--soruce] => %r{\Abin/package: there is no flag --soruce; .*\n\z},
       %w[one two] => %r{\Abin/package: it writes into one folder, but got 2\n\z} }.each do |arguments, message|
