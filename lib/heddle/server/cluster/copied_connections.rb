@@ -10,7 +10,7 @@ module Heddle
       # and one could get the response that another is waiting for.
       module CopiedConnections
         # @return [Array<String>] the sockets of this process; none without /proc
-        def self.list = each_socket.map(&:last)
+        def self.list = sockets.map(&:last)
 
         # Cuts this process off from the connections. Reading from one finds the end of the stream, as when the peer has
         # closed it, so that the application connects anew. The connections themselves stay open in the worker.
@@ -19,11 +19,11 @@ module Heddle
         def self.cut(known)
           closed, peer = UNIXSocket.pair
           peer.close
-          each_socket.each { |number, name| replace(number, closed) unless known.include?(name) }
+          sockets.each { |number, name| replace(number, closed) unless known.include?(name) }
           closed.close
         end
 
-        def self.each_socket
+        def self.sockets
           Dir.glob("/proc/self/fd/*").filter_map do |path|
             name = ::File.readlink(path)
             [::File.basename(path).to_i, name] if name.start_with?("socket:")
@@ -37,13 +37,13 @@ module Heddle
           socket = BasicSocket.for_fd(number)
           socket.autoclose = false
           address = socket.remote_address
-          return unless address.socktype == Socket::SOCK_STREAM && (address.ip? || !address.unix_path.empty?)
+          return if address.socktype != Socket::SOCK_STREAM || (address.unix? && address.unix_path.empty?)
 
           socket.reopen(closed)
         rescue Errno::ENOTCONN
           nil # it listens, or was never connected
         end
-        private_class_method :each_socket, :replace
+        private_class_method :sockets, :replace
       end
     end
   end

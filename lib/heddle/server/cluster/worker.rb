@@ -69,7 +69,7 @@ module Heddle
           @server.prepare_patches
           @status = WorkerStatus.new(@server, @setting.log)
           start_listener
-          own_sockets = CopiedConnections.list
+          own_sockets = CopiedConnections.list unless @setting.configuration.refork_after.zero?
           answered = @server.run(app) { start_serving }
           hooks.run(:worker_stop, index)
           fork_mold(app, own_sockets) if @mold_channel && answered
