@@ -71,7 +71,7 @@ module Heddle
 
       private
 
-      def open_stream = Stream.new(input, @exchange)
+      def open_stream(ended = nil) = Stream.new(input, @exchange, ended)
 
       def finish
         @exchange.drain if @wait
@@ -156,9 +156,10 @@ module Heddle
       # it later, as with Puma and Falcon. The fiber is needed until then, because it decodes the rest of the request's
       # body, and writes HTTP/2 frames. When the server stops, it closes an event stream, whose client connects again.
       def call(block, headers)
-        stream = open_stream
+        ended = Thread::Queue.new # always empty
+        stream = open_stream(ended)
         block.call(stream)
-        until stream.ended?(EventStream::POLL_INTERVAL)
+        until ended.pop(timeout: EventStream::POLL_INTERVAL) || ended.closed?
           return stream.close if @exchange.closed? || (events?(headers) && @exchange.engine.draining?)
         end
       end

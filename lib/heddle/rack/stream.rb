@@ -8,11 +8,12 @@ module Heddle
     class Stream
       # @param input [Input, NoInput]
       # @param exchange [HTTP::Exchange]
-      def initialize(input, exchange)
+      # @param ended [Thread::Queue, nil] is closed when the response has ended
+      def initialize(input, exchange, ended = nil)
         @input = input
         @response = exchange.response
         @calls = thread_calls
-        @closed = Thread::Queue.new # always empty; is closed when the response ends
+        @ended = ended
         @lock = exchange.make_lock
         @read_closed = false
         @exchange = exchange # set last, because C finds the last variable fastest
@@ -69,7 +70,7 @@ module Heddle
         in_turn { @response.finish } unless @response.finished?
         nil
       ensure
-        @closed.close
+        @ended&.close
       end
 
       # @return [nil]
@@ -80,11 +81,6 @@ module Heddle
 
       # @return [Boolean]
       def closed? = @read_closed && @response.finished?
-
-      # Waits until the response has ended, but at most for this many seconds.
-      # @return [Boolean] whether it has ended
-      # @api private
-      def ended?(timeout) = @closed.pop(timeout:) || @closed.closed?
 
       private
 

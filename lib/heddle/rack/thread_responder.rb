@@ -12,7 +12,7 @@ module Heddle
 
       alias events array
 
-      def open_stream = ThreadStream.new(input, @exchange)
+      def open_stream(ended = nil) = ThreadStream.new(input, @exchange, ended)
     end
   end
 end
