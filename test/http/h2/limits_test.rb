@@ -129,9 +129,4 @@ class H2LimitsTest < Minitest::Test
 
   # @return [Array<Integer>] streams
   def refused_of(...) = errors_for(...).filter_map { |error, stream| stream if error == "REFUSED_STREAM" }
-
-  def rejections_of(...)
-    frames_for(...)
-    conversation.rejections
-  end
 end

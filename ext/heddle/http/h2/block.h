@@ -25,7 +25,8 @@ struct heddle_h2_block {
     uint64_t list_size;    /* the size of all fields, as counted by RFC 9113, 6.5.2 */
     bool response;         /* the block of a response; false: of a request */
     bool trailers;         /* the block has trailers; a request's trailers are only checked, a response's are kept */
-    bool malformed, too_large, no_memory;
+    const char *malformed; /* what is wrong with the first malformed field; NULL: nothing */
+    bool too_large, no_memory;
     bool has_pseudo[HEDDLE_H2_PSEUDO_FIELDS];
     heddle_slice pseudo[HEDDLE_H2_PSEUDO_FIELDS];
     heddle_control_fields controls;
@@ -49,6 +50,6 @@ typedef enum {
     HEDDLE_H2_MALFORMED, /* a stream error */
 } heddle_h2_block_result;
 
-/* Makes a request from the fields. `ended`: no body follows. */
+/* Makes a request from the fields, or sets `malformed`. `ended`: no body follows. */
 heddle_h2_block_result heddle_h2_request_judge(heddle_h2_block *block, bool ended, heddle_h2_request *request,
                                                heddle_rejection *rejection);

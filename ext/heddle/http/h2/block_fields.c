@@ -75,7 +75,7 @@ static void take_pseudo(heddle_h2_block *block, const heddle_hpack_field *field)
         block->pseudo[i] = keep_text(block, field->value, field->value_size);
         return;
     }
-    block->malformed = true;
+    block->malformed = "a pseudo-header field is unknown, occurs twice, or comes after other fields";
 }
 
 static void take_regular(heddle_h2_block *block, const heddle_hpack_field *field, heddle_field_id id)
@@ -120,12 +120,14 @@ void heddle_h2_block_field(heddle_h2_block *block, const heddle_hpack_field *fie
     heddle_field_id id = is_named && !is_pseudo ? heddle_field_find(field->name, field->name_size) : HEDDLE_FIELD_OTHER;
     if (!count_field(block, field, is_pseudo, id == HEDDLE_FIELD_COOKIE) || block->malformed || block->no_memory)
         return;
-    if (!is_named || !is_value(field->value, field->value_size))
-        block->malformed = true;
+    if (!is_value(field->value, field->value_size))
+        block->malformed = "a field's value has control characters, or white space around it";
     else if (is_pseudo)
         take_pseudo(block, field);
-    else if (!is_lower_token(field->name, field->name_size) || !is_allowed(field, id))
-        block->malformed = true;
+    else if (!is_lower_token(field->name, field->name_size))
+        block->malformed = "a field's name is empty, or has uppercase letters or characters that are not allowed";
+    else if (!is_allowed(field, id))
+        block->malformed = "a field is about the connection, which only HTTP/1.1 allows";
     else
         take_regular(block, field, id);
 }

@@ -46,10 +46,13 @@ static void take_trailers(heddle_h2_session *session, uint32_t id, const heddle_
     heddle_h2_stream *stream = heddle_h2_find_stream(session, id);
     if (!stream || !heddle_h2_state_receives(stream->state))
         return;
-    if (block->malformed || !session->block_ends_stream)
-        heddle_h2_fail_stream(session, id, HEDDLE_H2_PROTOCOL_ERROR);
+    if (block->malformed)
+        heddle_h2_fail_stream_because(session, id, HEDDLE_H2_PROTOCOL_ERROR, block->malformed);
+    else if (!session->block_ends_stream)
+        heddle_h2_fail_stream_because(session, id, HEDDLE_H2_PROTOCOL_ERROR, "trailers don't end the request");
     else if (block->too_large)
-        heddle_h2_fail_stream(session, id, HEDDLE_H2_ENHANCE_YOUR_CALM);
+        heddle_h2_fail_stream_because(session, id, HEDDLE_H2_ENHANCE_YOUR_CALM,
+                                      "the trailers are too many or too large");
     else
         heddle_h2_complete_message(session, stream);
 }
@@ -82,7 +85,8 @@ static void take_request(heddle_h2_session *session, uint32_t id, heddle_h2_bloc
         return;
     }
     if (result == HEDDLE_H2_MALFORMED || session->block_self_dependent) {
-        heddle_h2_fail_stream(session, id, HEDDLE_H2_PROTOCOL_ERROR);
+        heddle_h2_fail_stream_because(session, id, HEDDLE_H2_PROTOCOL_ERROR,
+                                      block->malformed ? block->malformed : "the stream depends on itself");
         return;
     }
     if (session->stream_count >= session->limits->max_streams) {

@@ -137,6 +137,28 @@ static void join_crumbs(heddle_h2_block *block)
     block->field_count = kept;
 }
 
+/* Returns a text that says why the request is malformed, or NULL. */
+static const char *find_violation(heddle_h2_block *block, bool ended, heddle_request_head *head)
+{
+    const char *method = text_of(block, head->method), *method_end = method + head->method.size;
+    heddle_slice scheme = block->pseudo[HEDDLE_H2_SCHEME];
+    if (block->malformed)
+        return block->malformed;
+    if (method == method_end || heddle_find_token_end(method, method_end) != method_end)
+        return "the :method is missing, or is not a valid token";
+    if (!judge_pseudo(block, head->method_id))
+        return "a pseudo-header field is missing, or the method does not allow it";
+    if (block->has_pseudo[HEDDLE_H2_SCHEME] && !is_scheme(text_of(block, scheme), scheme.size))
+        return "the :scheme is not valid";
+    if (!judge_authority(block, head))
+        return ":authority and Host are missing, differ, or are not host[:port]";
+    if (!judge_target(block, head))
+        return "the :path is not valid";
+    if (!judge_length(block, ended, head))
+        return "the Content-Length is not a number, or contradicts the end of the stream";
+    return NULL;
+}
+
 heddle_h2_block_result heddle_h2_request_judge(heddle_h2_block *block, bool ended, heddle_h2_request *request,
                                                heddle_rejection *rejection)
 {
@@ -150,15 +172,9 @@ heddle_h2_block_result heddle_h2_request_judge(heddle_h2_block *block, bool ende
         heddle_reject(rejection, HEDDLE_HEAD_TOO_LARGE, "the header fields are too many or too large");
         return HEDDLE_H2_REJECTED;
     }
-    if (block->malformed || !block->has_pseudo[HEDDLE_H2_METHOD])
-        return HEDDLE_H2_MALFORMED;
     head->dropped = block->line_count != block->field_count; /* set first: adding Host or joining changes field_count */
-    const char *method = text_of(block, head->method), *method_end = method + head->method.size;
-    heddle_slice scheme = block->pseudo[HEDDLE_H2_SCHEME];
-    if (method == method_end || heddle_find_token_end(method, method_end) != method_end ||
-        !judge_pseudo(block, head->method_id) ||
-        (block->has_pseudo[HEDDLE_H2_SCHEME] && !is_scheme(text_of(block, scheme), scheme.size)) ||
-        !judge_authority(block, head) || !judge_target(block, head) || !judge_length(block, ended, head))
+    block->malformed = find_violation(block, ended, head);
+    if (block->malformed)
         return HEDDLE_H2_MALFORMED;
     join_crumbs(block);
     if (heddle_judge_request(head->content_length, block->limits->body_limit, block->controls.more_expected,

@@ -106,6 +106,11 @@ typedef struct {
     void (*on_complete)(heddle_h2_session *session, heddle_h2_stream *stream);
     /* Passes a head or trailers of a response. A client gets this call instead of on_request and on_rejection. */
     void (*on_response)(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_h2_response *response);
+    /*
+     * Called before the session resets a stream because the message is malformed; its `reason` says why. `stream` is
+     * NULL if the owner does not know the stream. May be NULL.
+     */
+    void (*on_malformed)(heddle_h2_session *session, const heddle_h2_stream *stream, heddle_h2_error error);
 } heddle_h2_operations;
 
 /* Buffers that several sessions share. A session uses them only within a call. */

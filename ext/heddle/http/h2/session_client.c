@@ -34,12 +34,6 @@ heddle_h2_limits heddle_h2_client_limits(void)
     return limits;
 }
 
-void heddle_h2_fail_stream_because(heddle_h2_session *session, uint32_t id, heddle_h2_error error, const char *reason)
-{
-    session->reason = reason;
-    heddle_h2_fail_stream(session, id, error);
-}
-
 /* -- requests ------------------------------------------------------------------------------------------------------ */
 
 bool heddle_h2_is_leaving(const heddle_h2_session *session)

@@ -268,6 +268,8 @@ void heddle_h2_remember(heddle_h2_session *session, uint32_t id, heddle_h2_state
  * streams were reset.
  */
 void heddle_h2_fail_stream(heddle_h2_session *session, uint32_t id, heddle_h2_error error);
+/* The same for a malformed message. First calls on_malformed, and sets the session's `reason`. */
+void heddle_h2_fail_stream_because(heddle_h2_session *session, uint32_t id, heddle_h2_error error, const char *reason);
 void heddle_h2_stream_reset_by_peer(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error);
 /*
  * Refuses a stream because too many are in progress. The client may send the request again. Ends the connection instead
@@ -344,8 +346,6 @@ void heddle_h2_take_block(heddle_h2_session *session, const uint8_t *bytes, size
 /* Handles a response's head, or its trailers. */
 void heddle_h2_take_response(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_block *block);
 void heddle_h2_take_goaway(heddle_h2_session *session, const uint8_t *payload);
-/* The same as heddle_h2_fail_stream, but also sets the session's `reason`. */
-void heddle_h2_fail_stream_because(heddle_h2_session *session, uint32_t id, heddle_h2_error error, const char *reason);
 
 /* -- priority.c ---------------------------------------------------------------------------------------------------- */
 

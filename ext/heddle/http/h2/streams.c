@@ -272,6 +272,14 @@ void heddle_h2_fail_stream(heddle_h2_session *session, uint32_t id, heddle_h2_er
     report_reset(session, stream, error);
 }
 
+void heddle_h2_fail_stream_because(heddle_h2_session *session, uint32_t id, heddle_h2_error error, const char *reason)
+{
+    session->reason = reason;
+    if (session->operations->on_malformed)
+        session->operations->on_malformed(session, heddle_h2_find_stream(session, id), error);
+    heddle_h2_fail_stream(session, id, error);
+}
+
 void heddle_h2_refuse_stream(heddle_h2_session *session, uint32_t id)
 {
     const heddle_h2_limits *limits = session->limits;

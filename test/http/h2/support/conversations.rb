@@ -43,4 +43,10 @@ module H2Conversations
 
   # @return [Array<Array(String, Integer)>] error codes with their streams
   def errors_for(...) = frames_for(...).select(&:error).map { |frame| [frame.error, frame.stream] }
+
+  # @return [Array<Array(Integer, String)>] what the engine reports: statuses and reasons
+  def rejections_of(...)
+    frames_for(...)
+    conversation.rejections
+  end
 end

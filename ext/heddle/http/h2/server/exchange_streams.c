@@ -313,7 +313,20 @@ static void on_complete(heddle_h2_session *session, heddle_h2_stream *stream)
 {
 }
 
+/* Counts the request as HTTP/1.1 does: not if the application has got it, or if it was rejected before. */
+static void on_malformed(heddle_h2_session *session, const heddle_h2_stream *stream, heddle_h2_error error)
+{
+    heddle_h2_server *server = session->owner;
+    if (stream && (!stream->owner || heddle_h2_tunnel_of(stream) ||
+                   heddle_exchange_is_running(((heddle_h2_carrier *)stream->owner)->exchange)))
+        return;
+    heddle_rejection rejection;
+    heddle_reject(&rejection, error == HEDDLE_H2_PROTOCOL_ERROR ? HEDDLE_BAD_REQUEST : HEDDLE_HEAD_TOO_LARGE, "%s",
+                  session->reason);
+    heddle_last_use(heddle_engine_count_rejection(server->connection, &rejection));
+}
+
 const heddle_h2_operations heddle_h2_carrier_operations = {
     on_request, on_rejection, on_data, on_end, on_reset, on_window, on_complete,
-    NULL,
+    .on_malformed = on_malformed,
 };
