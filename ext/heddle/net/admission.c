@@ -30,7 +30,7 @@ bool heddle_admission_reject_full(heddle_sockets *sockets, heddle_work *work, si
     const heddle_address_share *share = heddle_address_share_of(work->connection);
     /*
      * A request is rejected if its address has at least as many waiting requests as places are free in the queue. So
-     * the first address gets half of the queue, the next one a quarter, and so on.
+     * one address can fill at most half of the queue. If it does, a second address can fill a quarter, and so on.
      */
     if (waiting < limit && !(share && share->waiting >= limit - waiting))
         return false;
@@ -176,7 +176,7 @@ heddle_ready_list *heddle_admission_choose_list(heddle_sockets *sockets)
     return callback ? &sockets->callbacks : request ? &sockets->ready : NULL;
 }
 
-/* Hands off the first waiting request if another worker is idle and could serve it sooner. */
+/* Hands off the first waiting request if another worker could serve it sooner (work_sharing.h). */
 static void share_next(heddle_sockets *sockets)
 {
     heddle_work *work = heddle_ready_list_take_first(&sockets->ready);

@@ -51,9 +51,9 @@ struct heddle_connection {
     heddle_due due;             /* the time limit of its protocol's current step */
     heddle_wait *waits[2];      /* the fibers that wait for it; the index is a heddle_direction */
     heddle_bytes input;         /* unused input */
-    int64_t watched_since;   /* for slow_readers.c: the time since which each check has found unsent output … */
-    int64_t watched_taken;   /* … how many bytes the client had received at that time … */
-    uint32_t watched_check;  /* … and the number of the last check */
+    int64_t watched_since;   /* when the current measurement of slow_readers.c began, CLOCK_MONOTONIC in ns */
+    int64_t watched_taken;   /* how many bytes the client had acknowledged when the measurement began */
+    uint32_t watched_check;  /* the number of the last check that has measured the connection; 0: none */
     int error;               /* the errno of the first failure; the kernel reports it only once */
     heddle_address remote, local;
     heddle_waiter waiters[]; /* without epoll: one for reading and one for writing */

@@ -232,7 +232,7 @@ static void send_farewell(heddle_connection *connection)
         ssize_t sent = transport->operations->send(transport, &farewell, 1);
         atomic_store(&transport->farewell_sent, true);
         if (sent != (ssize_t)farewell.iov_len)
-            /* Only a part of the farewell may have been sent, so nothing else may follow it. */
+            /* The kernel may have accepted a part of the farewell. No frame can follow an incomplete one. */
             shutdown(transport->fd, SHUT_RDWR);
     }
     atomic_store_explicit(&transport->wire, HEDDLE_WIRE_OPEN, memory_order_release);

@@ -1,7 +1,7 @@
 /*
  * The messages that hand off connections to another process: from a worker that ends or is blocked, or that shares its
  * work. A message contains the descriptor, the addresses of both ends, and the unused input or a description of the
- * session. Input that arrives later is still in the kernel. No client sees its connection closed.
+ * session. Input that arrives later waits in the kernel until the other process reads it. The connection stays open.
  */
 
 #include "net/sockets.h"

@@ -23,7 +23,10 @@ static int64_t find_idle_since(const heddle_connection *connection)
     return protocol ? protocol->idle_since(connection) : find_handshake_since(connection);
 }
 
-/* Returns when the client last sent or received something, or INT64_MAX if the connection must not be closed now. */
+/*
+ * Returns when the client last sent or received something; in the handshake stage, when the stage began. Returns
+ * INT64_MAX if the connection must not be closed now.
+ */
 static int64_t find_heard_at(const heddle_connection *connection)
 {
     const heddle_protocol *protocol = connection->protocol;
@@ -34,8 +37,8 @@ static int64_t find_heard_at(const heddle_connection *connection)
 }
 
 /*
- * Returns since when the client has neither sent nor received anything, although its request is incomplete or its
- * response is not fully sent. Returns INT64_MAX if there is no such request.
+ * Returns the same time as find_heard_at for a client in the handshake stage, and for a client whose request is
+ * incomplete or whose response is not fully sent. Returns INT64_MAX for all other clients.
  */
 static int64_t find_transit_heard_at(const heddle_connection *connection)
 {
@@ -90,7 +93,10 @@ static void close_for_others(heddle_sockets *sockets, heddle_connection *connect
         heddle_sockets_close_idle(connection);
 }
 
-/* Closes some of the connections that have waited longest according to `find_since`. Returns how many it has found. */
+/*
+ * Closes some of the connections that have waited longest according to `find_since`, except those with unread input.
+ * Returns how many it has found, including those that it has not closed.
+ */
 static size_t close_longest(heddle_sockets *sockets, int64_t (*find_since)(const heddle_connection *))
 {
     struct {

@@ -10,8 +10,9 @@
 #include "system.h"
 
 typedef struct {
-    uint16_t address; /* the address_bucket of a heddle_connection */
-    uint64_t votes, bytes, all;
+    uint16_t address;    /* the only one that can have a majority: the address_bucket of a heddle_connection */
+    uint64_t votes;      /* first pass: how many more votes this address has, in bytes */
+    uint64_t bytes, all; /* second pass: the bytes of this address, and of all addresses */
 } heddle_majority;
 
 static inline void heddle_majority_vote(heddle_majority *majority, uint16_t address, uint64_t bytes)

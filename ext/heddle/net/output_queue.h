@@ -25,7 +25,7 @@ typedef struct {
 
 enum {
     HEDDLE_OUTPUT_COPIED = 8192, /* Strings up to this size are copied */
-    HEDDLE_OUTPUT_FULL = 262144, /* a fiber that writes waits while the queue is this large … */
+    HEDDLE_OUTPUT_FULL = 262144, /* when the queue has this size, a fiber that writes waits … */
     HEDDLE_OUTPUT_LOW = 65536,   /* … until the queue has shrunk to this size */
     HEDDLE_OUTPUT_AT_ONCE = 65536, /* deferred output is sent at once when it reaches this size */
     HEDDLE_OUTPUT_PART = 262144, /* how many bytes are sent before other connections get their turn (io_turns.h) */

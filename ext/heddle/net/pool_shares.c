@@ -45,8 +45,8 @@ typedef struct {
 } waiting_word;
 
 /*
- * The interval in ms at which a waiting worker repeats its notification, because the other workers may have had no
- * share to return.
+ * The interval in ms at which a waiting worker notifies the other workers again: when it last did so, they may have had
+ * no share to return.
  */
 enum { REPEAT = 50 };
 

@@ -12,8 +12,8 @@
 #include "net/scoreboard.h"
 
 /*
- * In ns. A worker that waits for a share calls heddle_pool_wait again within this time. A worker that does not is stuck
- * or stopped, and the other workers no longer wait behind it.
+ * In ns. A worker that waits for a share calls heddle_pool_wait again within this time. If it has not called the
+ * function for this long, it is stuck or stopped, and the other workers no longer wait behind it.
  */
 #define HEDDLE_POOL_REPORT_TIMEOUT INT64_C(300000000)
 
@@ -23,8 +23,8 @@
  */
 int heddle_pool_open(const heddle_scoreboard *scoreboard, uint64_t key, uint32_t total);
 /*
- * Takes a share. Returns false if no share is free. Also returns false if other workers are to get the free shares:
- * workers that wait and have fewer shares, or have equally many and have waited longer.
+ * Takes a share. Returns false if no share is free. Also returns false if waiting workers are to get the free shares
+ * first: those with fewer shares than this worker, and those that have as many shares and have waited longer.
  */
 bool heddle_pool_take(const heddle_scoreboard *scoreboard, uint32_t pool, uint32_t slot, int64_t now);
 /* Returns a share. Does nothing if the slot has no share. */

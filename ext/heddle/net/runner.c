@@ -116,7 +116,10 @@ static int serve_work(heddle_runner *runner, heddle_work *work)
     return state;
 }
 
-/* Takes the next item that admission allows to begin and that no other worker gets. */
+/*
+ * Takes the next item to serve. Passes over items that are handed off to another worker or deferred, and rejects items
+ * whose client has left. Returns NULL if no further item is to begin now.
+ */
 static heddle_work *claim_work(heddle_sockets *sockets, int64_t now)
 {
     for (;;) {
@@ -141,8 +144,9 @@ static heddle_work *claim_work(heddle_sockets *sockets, int64_t now)
 }
 
 /*
- * Serves the items that are ready now. Items that become ready meanwhile wait for the next tick. If serving takes long,
- * the remaining items wait, too, so that timers, other fibers and unread sockets get their turn.
+ * Serves the items that are ready now. Items that become ready meanwhile wait for the next tick, except further items
+ * of the current turn (`urgent`). If serving takes long, the remaining items wait, too, so that timers, other fibers
+ * and unread sockets get their turn.
  */
 static int serve_ready_items(heddle_runner *runner)
 {

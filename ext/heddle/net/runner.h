@@ -18,7 +18,7 @@ struct heddle_runner {
     unsigned uses; /* how many work items it has begun to serve */
     heddle_quantum quantum; /* the quantum of the work item */
     heddle_account account; /* the time account of the work item */
-    /* it has just ended the time account of a request and begins the next one: see heddle_account_begin */
+    /* its next request begins at the time at which the account of the previous one has ended (heddle_account_begin) */
     bool in_row;
     bool idle;     /* it is in the list of idle runners */
     bool summoned; /* heddle_runners_summon has woken or started it, and it has not run since */

@@ -158,14 +158,14 @@ static inline void heddle_connection_want(heddle_connection *connection, heddle_
 void heddle_sockets_schedule_resume(heddle_sockets *sockets);
 
 /*
- * Queues a work item for a runner. With `at_front` it comes before all other items. May be called in a selector's
- * callback. Admission may reject the item, which may free its connection.
+ * Queues a work item for a runner. With `at_front` it comes before all other items except health checks. May be called
+ * in a selector's callback. Admission may reject the item, which may free its connection.
  */
 void heddle_sockets_queue(heddle_sockets *sockets, heddle_work *work, bool at_front);
 /*
- * Queues a further item of the connection's session. While the connection's turn lasts (work_rounds.h), the item comes
- * before all others. If the connection has had its turn in this round, the item is deferred to the next round.
- * Otherwise the item is added to the end of the ready list.
+ * Queues a further item of the connection's session. While the connection's turn lasts (work_rounds.h), the item is
+ * added at the front. If the connection has had its turn in this round, the item is deferred to the next round.
+ * Otherwise the item is queued like any other.
  */
 void heddle_sockets_queue_in_turn(heddle_sockets *sockets, heddle_work *work);
 /* Sets how many work items the connection's session has besides the ready one. The length of turns depends on it. */
@@ -254,7 +254,7 @@ static inline int64_t heddle_admission_deadline(const heddle_sockets *sockets, c
     return timeout < 0 || work->probe ? -1 : heddle_add_duration(since, timeout);
 }
 
-/* Returns whether work items wait that must be served before the next request of any connection. */
+/* Returns whether work items wait and no request may begin in this tick. A further request would wait, too. */
 static inline bool heddle_admission_contended(const heddle_sockets *sockets)
 {
     return heddle_rounds_count_waiting(sockets) && !heddle_admission_open(sockets);
@@ -372,8 +372,9 @@ int heddle_connection_flush(heddle_connection *connection);
 /* Sends the queued output at the beginning of the loop's next tick. */
 void heddle_connection_flush_later(heddle_connection *connection);
 /*
- * Sends bytes directly, without queueing them. Returns how many were sent: 0 if other output is queued or the kernel
- * accepts none. Returns -errno if the connection is broken. The caller queues the remaining bytes.
+ * Sends bytes directly, without queueing them. Returns how many were sent: 0 if other output is queued, if the protocol
+ * has a farewell, or if the kernel accepts none. Returns -errno if the connection is broken. The caller queues the
+ * remaining bytes.
  */
 ssize_t heddle_connection_send_now(heddle_connection *connection, const char *bytes, size_t size)
     __attribute__((warn_unused_result));
@@ -397,8 +398,9 @@ void heddle_sockets_close_connection(heddle_connection *connection);
 /* Removes the connection and frees its record. Returns its descriptor, which remains open. */
 int heddle_sockets_detach(heddle_connection *connection);
 /*
- * Closes connections that have waited for a request for more than `age` ns. If `age` is 0, also closes connections when
- * they become idle later.
+ * Closes connections that have waited for a request for more than `age` ns. Idle connections whose protocol has
+ * `end_idle` are closed at any age. If `age` is 0 and there is no listener, also closes connections when they become
+ * idle later.
  */
 void heddle_sockets_shutdown_idle(heddle_sockets *sockets, int64_t age);
 /*

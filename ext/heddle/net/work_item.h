@@ -62,8 +62,9 @@ struct heddle_work {
     uint32_t round;                /* the round that decides its place in the list: see ready_list.c */
     /*
      * The item is a health check. Admission neither delays nor rejects it, unless there are too many health checks
-     * (heddle_admission_limit_probe). It comes before items that wait, and takes turns with items that may begin. It is
-     * rejected after the server has announced its stop (`leaving` of heddle_sockets).
+     * (heddle_admission_limit_probe). It begins even if other items must wait. If other items may begin, too, health
+     * checks and other items take turns. It is rejected after the server has announced its stop (`leaving` of
+     * heddle_sockets).
      */
     bool probe;
 };

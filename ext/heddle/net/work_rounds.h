@@ -25,7 +25,7 @@ typedef struct {
     heddle_ready_list deferred;
     uint64_t tick;   /* the loop's tick in which the last turn began */
     uint32_t number; /* the number of the current round, 1 or more */
-    uint32_t served; /* the round of the item that was served last, among the rounds of addresses: see ready_list.c */
+    uint32_t served; /* the latest round of addresses (ready_list.c) of which an item was served */
     size_t first_turns; /* how many connections may still have their first turn before the deferred items */
     heddle_turn_length length;
     int64_t turn_began; /* when the last turn of several items began, ns */
@@ -34,8 +34,8 @@ typedef struct {
 void heddle_rounds_start(heddle_rounds *rounds);
 /*
  * Called when a runner has taken this item from the ready list. Returns true if the item is to be served now, because
- * it belongs to its connection's current turn or begins its next one. Returns false if the turn is over and the item
- * was deferred.
+ * it belongs to its connection's current turn or begins the connection's next turn. Returns false if the current turn
+ * has lasted too long, so that the item was deferred.
  */
 bool heddle_rounds_use_turn(heddle_sockets *sockets, heddle_work *work);
 /* Returns whether the connection's next item may be served in the same turn. */

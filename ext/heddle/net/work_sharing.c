@@ -5,8 +5,8 @@
 #include "net/sockets.h"
 
 /*
- * Returns whether this worker has other work, for which the item would have to wait. Returns false if a single client
- * sends one request after the other.
+ * Returns whether the loop has not slept for HEDDLE_WORK_SHARING_AFTER and has other work, for which the item would
+ * have to wait. If a single client sends one request after the other, the loop sleeps between these requests.
  */
 static bool is_busy(const heddle_sockets *sockets, int64_t now)
 {

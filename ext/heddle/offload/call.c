@@ -43,7 +43,7 @@ struct call {
     heddle_descriptor_call descriptor; /* set if the job uses a descriptor */
     heddle_loop_message closing;             /* the message that is posted when Ruby closes that descriptor */
     bool closing_opened;                     /* the loop has opened `closing` */
-    int64_t limit;
+    int64_t limit; /* the maximum duration of the fiber's next wait for the call, ns; 0: no limit */
     VALUE fiber, scheduler;
     heddle_attachment attachment;
     call *next, *previous;
@@ -248,8 +248,8 @@ static bool start_needed_thread(void)
 }
 
 /*
- * Logs that the limit of threads is reached, so that calls are queued until others end. Logs it only once; a child that
- * is forked later does not log it again.
+ * Logs that the limit of threads is reached and calls are queued until other calls end. Logs this only once; a child
+ * that is forked later does not log it again.
  */
 static void note_full(heddle_loop *loop)
 {
@@ -271,8 +271,8 @@ static bool is_queued(const call *self)
 
 typedef struct {
     int state;      /* the state (from rb_protect) of an exception to raise after the call, or 0 */
-    bool cancelled; /* that exception has interrupted the call */
-    bool withdrawn;
+    bool cancelled; /* the call is to end early, because of that exception or because Ruby has closed its descriptor */
+    bool withdrawn; /* the job was removed from its queue before it began */
 } outcome;
 
 /*

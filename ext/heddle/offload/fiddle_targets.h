@@ -3,7 +3,8 @@
 /*
  * Finds the function that Fiddle calls. Fiddle makes every call without the GVL through one function of its own. So the
  * library of this function does not tell whether the call can be offloaded. The function's argument points to a record
- * that contains the address of the called function. A trial call of a known function shows at which offset.
+ * that contains the address of the called function. A trial call of a known function shows the address's offset in the
+ * record.
  */
 
 #include "offload/policy.h"

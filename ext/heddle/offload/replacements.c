@@ -91,6 +91,7 @@ static bool is_close_with_waiters(const void *data)
 
 /*
  * Must the call of an extension run in place? A library may mark a call as safe for any thread (RB_NOGVL_OFFLOAD_SAFE).
+ * Such a call may be offloaded unless its library is on the list of denied libraries.
  */
 static bool is_inline_in_extension(const heddle_function *known, int flags)
 {

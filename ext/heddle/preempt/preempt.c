@@ -185,8 +185,8 @@ static bool has_other_work(heddle_loop *loop)
 }
 
 /*
- * Is the running code exempt from preemption? Yes if it does not run in a fiber of this loop, or if a switch would not
- * be safe.
+ * Is the running code exempt from preemption? Yes if it does not run in a fiber of this loop, if it runs in a block of
+ * without_preemption, or if a switch would not be safe.
  */
 static bool is_exempt(heddle_loop *loop)
 {
@@ -229,7 +229,7 @@ static bool makes_switch(VALUE frame)
  * Is a switch of fibers under way? Only methods in C and Ruby's own methods switch fibers, so usually the innermost
  * frame decides. But follow_switch is not called where Ruby reports no trace events: in a TracePoint's block, and while
  * Ruby 3.3 parses. Then `switched_to` may be outdated, and the code may be a signal handler that Ruby has called within
- * a switch. So in that case the outer frames are examined, too, as far as a handler's own frames are likely to reach.
+ * a switch. So in that case the outer frames are examined, too, as many as a handler is likely to have of its own.
  */
 static bool is_switching(heddle_loop *loop)
 {

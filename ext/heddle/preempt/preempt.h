@@ -37,8 +37,8 @@ void heddle_exception_postpone(heddle_fiber *fiber, VALUE exception);
 VALUE heddle_exception_catch(heddle_loop *loop, VALUE (*function)(VALUE), VALUE data);
 
 /*
- * Have Heddle's own calls exceeded the fiber's stack (SystemStackError)? The fiber's code may need no more stack than
- * it has, so this exception must not be raised in the fiber.
+ * Have Heddle's own calls exceeded the fiber's stack (SystemStackError)? The stack may be large enough for the fiber's
+ * own code, so this exception must not be raised in the fiber.
  */
 bool heddle_exception_is_own(VALUE error);
 

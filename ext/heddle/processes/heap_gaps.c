@@ -6,7 +6,8 @@
 
 /*
  * In bytes. Gaps of SPARED bytes and more are not filled: malloc_trim returns their whole pages to the system, so the
- * kernel never copies these pages for a child.
+ * kernel never copies these pages for a child. These gaps are allocated, in blocks of MOST_SPARED bytes and less, only
+ * while the smaller gaps are filled.
  */
 enum { SPARED = 4096, MOST_SPARED = 65536, ALIGNMENT = 2 * sizeof(size_t) };
 enum { MOST_FOREIGN = 16 }; /* blocks of one size that malloc's cache of a thread holds by default */

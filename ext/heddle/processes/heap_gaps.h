@@ -5,8 +5,8 @@
 /*
  * Fills the small gaps between the blocks of glibc's malloc, by allocating them. So a forked process makes its next
  * allocations in new pages. Allocations in the gaps would change pages that the process shares with its parent, and the
- * kernel would copy these pages. The next call first frees what this call has allocated; it may happen in a later mold
- * (the process that workers are forked from).
+ * kernel would copy these pages. The next call, perhaps in a later mold (the process that workers are forked from),
+ * first frees what this call has allocated.
  *
  * Returns the number of bytes in the filled gaps, or -1 if malloc is not glibc's.
  */

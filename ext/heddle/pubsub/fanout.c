@@ -181,13 +181,13 @@ static void renew_generation(heddle_fanout *fanout)
 
 /*
  * Begins a broadcast (the delivery of messages of one topic) if the record's topic has subscribers. Returns false if
- * the record was overwritten.
+ * the record was overwritten, or when out of memory.
  */
 static bool begin_broadcast(heddle_fanout *fanout, const heddle_history_record *record)
 {
     char name[HEDDLE_TOPIC_LIMIT + 8];
     if (record->generation != fanout->generation)
-        renew_generation(fanout); /* with a newer one, all subscribers catch up, and get this record, too */
+        renew_generation(fanout); /* if there is a newer generation, all subscribers catch up, also with this record */
     if (record->topic_size > HEDDLE_TOPIC_LIMIT || record->generation != fanout->generation)
         return true;
     if (!heddle_history_copy_topic(fanout->history, record, name))
@@ -206,7 +206,10 @@ static void extend_broadcast(heddle_fanout *fanout)
         fanout->next_lsn = record.next;
 }
 
-/* Reads a record. Returns false if there is none, or if an overrun has begun because records were overwritten. */
+/*
+ * Reads a record, and begins the broadcast of its message. Returns false if there is no record. Also returns false, and
+ * begins an overrun, if records were overwritten, or when out of memory.
+ */
 static bool read_record(heddle_fanout *fanout)
 {
     heddle_history_record record;

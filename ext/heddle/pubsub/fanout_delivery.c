@@ -308,7 +308,7 @@ static void deliver_missed(heddle_subscriber *subscriber, bool all_missed)
     heddle_topic *topic = subscriber->topic;
     heddle_fanout *fanout = topic->fanout;
     uint64_t lsns[HEDDLE_HISTORY_MESSAGES], since = find_start_offset(subscriber, all_missed), offset = since;
-    /* A reset gets `offset`: the offset of the topic's last message, or `since` if the history can't be read. */
+    /* The offset of a reset: heddle_history_find sets `offset`, except if the history can't be read. */
     int count = heddle_history_find(fanout->history, topic->name, topic->size, fanout->generation, since, lsns,
                                     &offset);
     if (count == -ESTALE)

@@ -260,7 +260,7 @@ static VALUE account_number(VALUE self)
 typedef struct {
     heddle_loop *loop;
     VALUE fiber; /* the scheduled fiber whose waits have the reason */
-    uint8_t before;
+    uint8_t before; /* the part that its waits counted as before the block; 0: none */
 } reason;
 
 static VALUE end_reason(VALUE data)

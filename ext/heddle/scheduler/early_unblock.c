@@ -15,8 +15,9 @@ void heddle_early_unblock_record(heddle_loop *loop, VALUE fiber, VALUE blocker)
 }
 
 /*
- * Did the hook kernel_sleep call this code, for a method that a wake-up may end early? A subclass's kernel_sleep may
- * call #block. If define_method has defined the subclass's hook, its frame may have another name.
+ * Does this code run within the hook kernel_sleep, for a method that a wake-up may end early? The hook of a subclass
+ * may call #block. The frame of that hook may have another name (define_method), so the frame of the method counts,
+ * too.
  */
 static bool is_wakeable_sleep(void)
 {

@@ -122,9 +122,9 @@ static void wait_in_selector(heddle_loop *loop, int64_t timeout)
         loop->held_since = 0; /* from here on, the loop notices an event as soon as it occurs */
         begin_sleep(loop);
         int64_t began = heddle_clock_now();
-        /* INTR_FAIL: no interrupt may be raised before the loop's state is consistent again. */
         if (is_swept(loop))
             heddle_io_begin_rest(loop);
+        /* INTR_FAIL: no interrupt may be raised before the loop's state is consistent again. */
         rb_nogvl(wait_without_gvl, &wait, interrupt_wait, loop, RB_NOGVL_INTR_FAIL);
         heddle_io_end_rest(loop);
         loop->statistics.asleep += (uint64_t)(heddle_clock_now() - began);

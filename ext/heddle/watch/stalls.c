@@ -125,7 +125,7 @@ void heddle_stalls_record_sighting(VALUE thread, heddle_heartbeat *own)
         if (!whose || heartbeat->sighted == HEDDLE_SEEN || atomic_load(&heartbeat->verdict) != HEDDLE_LATE)
             continue;
         if (heartbeat->sighted == HEDDLE_GLIMPSED && heartbeat != own)
-            continue; /* another thread would see the same place as before, and sampling delays the loop */
+            continue; /* only the loop's own thread could see another place, and sampling delays the loop */
         heddle_activity activity = heddle_gvl_activity(atomic_load(&heartbeat->gvl));
         if (heartbeat == own || activity == HEDDLE_ACTIVITY_NATIVE_NO_GVL)
             record_sighting(heartbeat, (VALUE)whose, heartbeat == own);
