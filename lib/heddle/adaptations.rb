@@ -49,8 +49,8 @@ module Heddle
 
       private
 
-      # Reads the version from the library's constant VERSION. RubyGems may not know it: a standalone bundle does not
-      # load RubyGems, and a bundle may lack the gem of a default library.
+      # Reads the version from the library's constant VERSION. RubyGems may not know the version: a standalone bundle
+      # does not load RubyGems, and a default gem can be loaded without being in the bundle.
       def own_version
         spaces = constant.split("::").each_with_object([]) { |name, all| all << (all.last || Object).const_get(name) }
         owner = spaces.reverse.find { |one| one.name != "Rack" && one.const_defined?(:VERSION, false) } or return
@@ -77,7 +77,7 @@ module Heddle
               changes: "each request has its own hub (option isolate, hub_isolation_level)"),
       Row.new(gem: "activesupport", constant: "ActiveSupport::IsolatedExecutionState", tried: [">= 7.1", "< 8.3"],
               fibers: true, changes: "an Enumerator and an action of ActionController::Live have the state of their " \
-                                     "request; before 8.2, fibers own the reload lock"),
+                                     "request; before 8.2, the reload lock belongs to fibers, not threads"),
       Row.new(gem: "activerecord", constant: "ActiveRecord::Base", tried: [">= 7.1", "< 8.3"],
               changes: "abandoned queries are cancelled; the pool serves tasks in order, and tasks that wait for a " \
                        "connection count as the worker's load"),
@@ -138,7 +138,7 @@ module Heddle
           next unless row.state(fibers: configuration.mode == :fiber) == :made
 
           Events.report(:gem_not_adapted, reason: "#{row} is not adapted, because a request has loaded it. Load the " \
-                                                  "gem with the application, to have it adapted: #{row.changes}")
+                                                  "gem with the application, so that Heddle adapts it (#{row.changes})")
         end
       rescue StandardError, LoadError => e
         Events.report(:gem_not_adapted, reason: "can't adapt the gems that requests have loaded: #{e.message}")

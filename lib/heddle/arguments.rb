@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Heddle
-  # Validates arguments that a program passes. Each method returns the argument, or raises an ArgumentError with its
-  # name.
+  # Validates arguments that a program passes. Each method returns the argument, or raises an ArgumentError that names
+  # it.
   # @api private
   module Arguments
     class << self
@@ -38,7 +38,7 @@ module Heddle
       end
 
       # @param topic [#to_s]
-      # @return [String] the topic; nil is refused, which would be one topic for everything that lacks a name
+      # @return [String] the topic. Raises for nil, which would otherwise become the topic ""
       def topic(topic) = topic.nil? ? refuse("the topic", topic, "a String or a Symbol") : topic.to_s
 
       private

@@ -38,8 +38,9 @@ module Heddle
       def prepare = SignalHandlers.install
 
       # @api private
-      # Called from C, in a waiting fiber to which an exception was delivered while Thread.handle_interrupt deferred it.
-      # Raises the exception in this fiber, so that it is not raised in another fiber of the thread.
+      # Called from C in the fiber for which an exception has arrived while it was preempted. The exception is a pending
+      # interrupt of the thread, because Thread.handle_interrupt delays it. Raises the exception here, so that no other
+      # fiber of the thread raises it.
       def raise_delivered(exception)
         return unless Thread.pending_interrupt?(exception.class)
 

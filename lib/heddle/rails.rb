@@ -34,8 +34,8 @@ module Heddle
         true
       end
 
-      # @return [Boolean] whether this process will serve the application: it is `heddle serve`, `rails server` or a
-      #   process with system tests
+      # @return [Boolean] whether this process will serve the application: it runs `rails server` or a command of
+      #   `heddle`, or is a process with system tests
       def serving?
         return true if (defined?(CLI) && !Heddle.autoload?(:CLI)) || defined?(::Rails::Server)
 
@@ -102,8 +102,8 @@ module Heddle
         false
       end
 
-      # Sets Sentry's isolation level to :fiber. Must be called before Sentry.init, so that the application's block can
-      # override it.
+      # Sets Sentry's isolation level to :fiber. Must be called before Sentry.init, so that the application's block for
+      # Sentry.init can override it.
       # @return [void]
       def isolate_sentry
         return unless defined?(::Sentry::Configuration)

@@ -54,8 +54,8 @@ module Heddle
 
       private
 
-      # Logs once that the best selector of this build does not work here. A forked child does not log it again.
-      # Without a reason the extension calls it, when there was no memory for a loop's ring.
+      # Logs once that the best selector of this build does not work here. A forked child does not log it again. The
+      # extension calls this method without a reason when there is no memory for a loop's ring.
       def report_fallback(chosen, reason = "the limit of locked memory is reached (ulimit -l)")
         return if @reported_fallback || Ractor.current != Ractor.main
 

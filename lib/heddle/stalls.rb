@@ -48,12 +48,12 @@ module Heddle
       class << self
         # @return [#call, nil] a callable that gets each logged stall
         attr_accessor :observer
-        # @return [Float] stalls that began before this time are neither counted nor reported
+        # @return [Float] stalls that began before this time (CLOCK_MONOTONIC) are neither counted nor reported
         attr_accessor :since
 
         # @param thread [Thread] a thread of Heddle that computes, and so may delay the event loops
         attr_writer :own_thread
-        # @param time [Float] the time when the last such thread ended
+        # @param time [Float] the time (CLOCK_MONOTONIC) when the last such thread ended
         attr_writer :own_work_until
 
         # @return [Boolean] whether a thread of Heddle may have caused this stall

@@ -9,7 +9,8 @@ module Heddle
   # @api private
   module TemporaryFolder
     # @param environment [Hash{String => String}]
-    # @return [String, nil] the folder; nil if no folder is usable: writable, and sticky if all users may write to it
+    # @return [String, nil] the folder; nil if no folder is usable. A usable folder is writable, and is sticky if all
+    #   users may write to it
     def self.find(environment = ENV)
       named = environment.values_at("TMPDIR", "TMP", "TEMP").reject { |folder| folder.to_s.empty? }
       folders = [*named, Etc.systmpdir, "/tmp", "."].lazy # lazy: expanding "." raises if the folder was deleted

@@ -22,7 +22,7 @@ class HeldWhileWaitingTest < Minitest::Test
         assert_equal 1, own.size, reports.join
         assert_match(/\Aheddle: #{pool}: a fiber has held a connection for \d\.\d s while it waits for something/,
                      own.first)
-        assert_match(/It checked the connection out at \S+access\.rb:\d+, and waits at \S+\. Return it to the pool/,
+        assert_match(/It checked the connection out at \S+access\.rb:\d+, and waits at \S+\. Return the connection/,
                      own.first)
         assert_equal library == "active_record" ? 1 : 0, leased.size, leased.join
         assert_leased leased.first, seen["lines"] if leased.any?

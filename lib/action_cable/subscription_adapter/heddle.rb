@@ -67,7 +67,7 @@ module ActionCable
         end
       end
 
-      # From Rails 8.2 on, and with actioncable-next, the server has no event loop.
+      # From Rails 8.2 on, and with actioncable-next, the server has an executor in place of an event loop.
       def poster = respond_to?(:executor, true) ? executor : server.event_loop
 
       def choose_backend(url)

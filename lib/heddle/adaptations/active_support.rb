@@ -6,8 +6,8 @@ module Heddle
     # in which the request would have no state, no transaction and another database connection. So in a loop, Rails gets
     # the fiber of the request or task from {RequestFiber}.
     module ActiveSupport
-      # The fiber-local variable for the fiber with the request's state, in actions of ActionController::Live. Rails
-      # copies fiber-local variables to the thread of the action.
+      # The fiber-local variable that contains the fiber with the request's state, while ActionController::Live starts
+      # an action. Rails copies fiber-local variables to the thread of the action.
       LIVE = :heddle_live_state
       private_constant :LIVE
 

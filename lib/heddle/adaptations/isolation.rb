@@ -14,8 +14,8 @@ module Heddle
       STORE = :heddle_thread_variables
       private_constant :STORE
 
-      # The values of one request, and its thread: a thread that the request starts inherits the storage, but not the
-      # values.
+      # The values of one request, and the thread that serves it. A thread that the request starts inherits the storage,
+      # but does not use the values.
       Copies = Struct.new(:thread, :values)
       private_constant :Copies
 

@@ -2,9 +2,9 @@
 
 module Heddle
   module Adaptations
-    # New Relic's agent detects the server when it is loaded. If it detects none, it also connects in the process that
-    # forks the workers. So while the application is loaded, this module presents the server as Falcon, which the agent
-    # supports.
+    # New Relic's agent detects the server when the agent is loaded. If it detects none, it connects to New Relic in the
+    # process that forks the workers, too. So while the application is loaded, this module presents the server as
+    # Falcon, which the agent supports.
     module NewRelic
       VARIABLE = "NEW_RELIC_DISPATCHER"
       private_constant :VARIABLE
@@ -19,7 +19,7 @@ module Heddle
           ENV[VARIABLE] = "falcon"
           yield
         ensure
-          ENV.delete(VARIABLE) # so that programs of the application don't inherit it
+          ENV.delete(VARIABLE) # so that programs that the application starts don't inherit it
         end
       end
 

@@ -6,8 +6,8 @@ module Heddle
     # gem's time limits by timers of the loop. They raise the exceptions in the request's fiber: at a wait, and with
     # preemption also while the fiber computes. States, observers and `term_on_timeout` are still the gem's own code.
     module RackTimeout
-      # Makes the exception when a limit has passed. The gem calls `raise` of this object, as if it were the request's
-      # thread.
+      # Included in the exception that the timer of a limit raises. The exception passes itself to the gem's block in
+      # place of the request's thread. The block calls {#raise} with the gem's exception, which is then raised instead.
       module Expiry
         # @param action [#call] the gem's block, which gets the thread to raise in
         def initialize(action)

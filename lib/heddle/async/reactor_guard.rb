@@ -4,7 +4,8 @@ module Heddle
   # See heddle/async.rb.
   module Async
     # @api private
-    # Called before a reactor is made. In a thread with Heddle's loop, the reactor would replace the loop and never run.
+    # Must be called before a reactor is made. In a thread with Heddle's loop, the reactor would replace the loop, and
+    # would never run.
     #
     # @raise [ThreadError] if the thread already has a loop of Heddle
     def self.refuse_reactor
@@ -14,7 +15,7 @@ module Heddle
                          "create the reactor in another thread"
     end
 
-    # Prepended to the singleton class of Async::Reactor.
+    # Prepended to Async::Reactor.
     module ReactorGuard
       def initialize(...)
         Async.refuse_reactor

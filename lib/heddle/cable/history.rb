@@ -20,7 +20,7 @@ module Heddle
 
       # Begins the streams with the missed messages, and replies.
       # @param topics [Topics]
-      # @param held [Array<Topics::Held>]
+      # @param held [Array<Topics::Held>] the streams to begin
       # @return [void]
       def replay(topics, held)
         complete = held.map { |one| begin_stream(topics, one) }.all?

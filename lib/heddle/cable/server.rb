@@ -39,7 +39,7 @@ module Heddle
       def native_streams?
         return @native_streams unless @native_streams.nil?
 
-        adapter = pubsub # loads only its class
+        adapter = pubsub # Action Cable loads only the class of the configured adapter
         @native_streams = ::ActionCable::SubscriptionAdapter.const_defined?(:Heddle, false) &&
                           adapter.is_a?(::ActionCable::SubscriptionAdapter::Heddle)
       end
@@ -57,7 +57,7 @@ module Heddle
       # @return [void]
       def remove_socket(socket) = @heartbeats[Fiber.current_scheduler]&.delete(socket)
 
-      # In a loop the first socket starts the {Heartbeat}, so this does nothing.
+      # Does nothing in a loop, because the first socket starts the {Heartbeat} there.
       def setup_heartbeat_timer
         super unless Fiber.current_scheduler.is_a?(Scheduler)
       end

@@ -255,7 +255,7 @@ module Heddle
         end
       end
 
-      # Frees the env and the request. `env` restores it from its Strings; most connections never need it again.
+      # Frees the env and the request. {#env} restores the env from its Strings; most connections never need it again.
       def forget_request = @env = @request = nil
 
       def extended? = @protocol == EXTENDED_PROTOCOL

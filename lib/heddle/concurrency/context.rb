@@ -21,7 +21,7 @@ module Heddle
       # @return [ThreadCalls, nil] runs blocks of other threads in the loop; nil without a root task
       def thread_calls = @thread_calls ||= @root && ThreadCalls.new(@root)
 
-      # @return [Task, nil] the task of Heddle.run's block; nil if the loop was not made by Heddle.run, as in a server
+      # @return [Task, nil] the task of Heddle.run's block; nil if the loop was not started by Heddle.run
       attr_accessor :root
 
       # @return [Integer] number of tasks that wait for a resource of a pool, {Pool} or another library's

@@ -28,7 +28,7 @@ module Heddle
 
       # Called by {Alarms}.
       def expire
-        @expired = true # for the message
+        @expired = true # before the call, because {#cancel_message} reads it
         @expired = cancel
       end
 

@@ -47,8 +47,9 @@ module Heddle
     # @param idle_timeout [Numeric, nil] seconds after which an idle resource is closed; nil: never
     # @param max_age [Numeric, nil] seconds after which a resource is replaced, as soon as it is not in use; up to a
     #   tenth earlier, so that not all are replaced at once. nil: never
-    # @param check [#call, nil] called with a resource that was idle for `check_after` seconds, or whose block raised an
-    #   error. If it returns false or raises a StandardError, the resource is closed, and another is used. May wait.
+    # @param check [#call, nil] called with a resource that was idle for `check_after` seconds, or was passed to a block
+    #   of {#with} that raised an error. If it returns false or raises a StandardError, the resource is closed, and
+    #   another is used. May wait.
     # @param check_after [Numeric] seconds of idle time after which a resource is checked before its next use
     # @param reset [#call, nil] called with a resource that is released. If it returns false or raises a StandardError,
     #   the resource is closed. May wait.

@@ -139,7 +139,7 @@ module Heddle
 
       def failed(error)
         Context.of(task.scheduler).raise_in_loop(error) if error.is_a?(SignalException)
-        # from a Timeout.timeout, perhaps around the loop
+        # raised by a Timeout.timeout, which may be around the whole loop
         timeout = defined?(Timeout::ExitException) && error.is_a?(Timeout::ExitException)
         task.scheduler.cancel_computing(error) if timeout
         (@failures ||= []) << error unless @failures&.any? { |other| other.equal?(error) }

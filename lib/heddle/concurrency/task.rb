@@ -58,7 +58,7 @@ module Heddle
     #   `:cancelled`
     def state = @frame.state
 
-    # @return [Array<Task>] the tasks that this task has started and that have not ended, also in scopes inside it
+    # @return [Array<Task>] the tasks that this task has started, in any of its scopes, and that have not ended
     def children = @frame.children.map(&:handle)
 
     # @return [Array<String>] where the task waits now; empty before it begins and after its end

@@ -19,7 +19,7 @@ module Heddle
       # @return [Boolean] whether the calling thread is not the loop's
       def needed? = !Thread.current.equal?(@thread)
 
-      # Makes the loop call the block, which must not wait. The loop calls blocks in their order.
+      # Makes the loop call the block, which must not wait. The loop calls blocks in the order in which they were added.
       # @return [Object, nil] nil: the loop has ended
       def push(&call)
         @calls << call

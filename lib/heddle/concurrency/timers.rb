@@ -43,7 +43,7 @@ module Heddle
 
       private
 
-      # Without preemption, so that other fibers can't see a state in between.
+      # Runs without preemption, so that other fibers never see a partly changed state.
       def add(timer, time)
         @scheduler.without_preemption do
           timer.alarm = @alarms.add(time, timer, :ring)

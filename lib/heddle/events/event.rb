@@ -3,8 +3,9 @@
 module Heddle
   module Events
     # One kind of event. Its template has fields in braces. After a colon, a field may have a unit (`{limit:seconds}`,
-    # see {#text}) or the noun that its number counts: `{workers:worker}`, or singular and plural, `{limit:connection
-    # is|connections are}`. The text leaves out a part in angle brackets if a field in that part is nil.
+    # see {Event.show}) or the noun that its number counts: `{workers:worker}`, or singular and plural,
+    # `{limit:connection is|connections are}`. The text leaves out a part in angle brackets if a field in that part is
+    # nil.
     #
     # @!attribute name [Symbol]
     # @!attribute level [Symbol] one of {LEVELS}

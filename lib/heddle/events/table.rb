@@ -88,9 +88,9 @@ module Heddle
                      "requests are answered",
         memory_budget_exceeded: "replacing {role} {worker}< (pid {pid})>: it uses {memory:MiB} of memory, and all " \
                                 "processes together use {used:MiB} of {limit:MiB}",
-        memory_short: "all processes together use {used:MiB} of {limit:MiB} of memory. Replacing a worker would free " \
-                      "none: none exceeds worker_memory_limit, or its mold's size by a quarter. Reduce the option " \
-                      "workers, or use a larger container",
+        memory_short: "all processes together use {used:MiB} of {limit:MiB} of memory. Replacing a worker would not " \
+                      "help: no worker exceeds worker_memory_limit, or its mold's size by a quarter. Reduce the " \
+                      "option workers, or use a larger container",
         message_failed: "worker {worker} failed to handle a message from the master: {error}< ({place})>",
         mold_not_forked: "worker {worker} can't fork the mold, the process that would fork new workers: {reason}",
         offload_threads_exhausted: "all {limit} offload threads are busy: further native calls are queued " \
@@ -139,9 +139,9 @@ module Heddle
                             "(docs/threads.md)",
         trace_not_written: "can't write the trace {file}: {error}",
         tls_handshake_failed: "a TLS handshake failed because of an error in this server: {error}",
-        transaction_not_shared: "a task uses a database connection of its own at {place}, while its parent, or a " \
-                                "parent of that, is in a transaction on another connection. The child does not see " \
-                                "the uncommitted changes, and a rollback does not undo the child's changes",
+        transaction_not_shared: "a task uses a database connection of its own at {place}, while its parent, or " \
+                                "another ancestor, is in a transaction on another connection. The task does not see " \
+                                "the ancestor's uncommitted changes, and a rollback does not undo the task's changes",
         underscore_removed: "removed a header from the request for {target}: its name contains an underscore, and " \
                             "clients can use such names to forge other headers. If a client needs such headers, set " \
                             "underscore_headers true (logged once)",

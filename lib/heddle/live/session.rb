@@ -99,7 +99,7 @@ module Heddle
       def post(block, *arguments)
         return unless @page
 
-        if @inbox.size >= MAX_INBOX # the page is too slow, and must read its state again
+        if @inbox.size >= MAX_INBOX # the page is too slow: it loses the waiting messages, and later gets a reset
           @inbox.select! { |waiting,| waiting.is_a?(Concurrency::Timer) } # a timer with a lost call never rings again
           @lost = true
         end

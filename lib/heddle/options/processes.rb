@@ -14,10 +14,11 @@ module Heddle
                           "can't set this option itself."),
       Option.new(name: :environment, unit: :word, default: "development", short: "-e",
                  variables: %w[HEDDLE_ENVIRONMENT RAILS_ENV APP_ENV RACK_ENV], example: 'environment "production"',
-                 text: "environment of the application; if you set this option, RACK_ENV and RAILS_ENV are set to " \
-                       "it; by default, only RACK_ENV",
+                 text: "environment of the application; Heddle sets RACK_ENV to it and, if you set this option, " \
+                       "also RAILS_ENV",
                  reason: "Set it to production on servers that users reach",
-                 details: "If RAILS_ENV or RACK_ENV sets this option, Heddle sets only RACK_ENV, if that is unset."),
+                 details: "If the value comes from RAILS_ENV or RACK_ENV, Heddle only sets RACK_ENV, and only if it " \
+                          "is unset."),
       Option.new(name: :workers, unit: :auto, range: 0.., short: "-w",
                  default: ->(values) { ONE_PROCESS.include?(values[:environment]) ? 1 : :auto },
                  default_words: "auto; 1 in development and test",

@@ -85,7 +85,8 @@ module Heddle
         @scheduler.spawn(self)
       end
 
-      # The exception then points to the program's line that was interrupted, or that runs the loop.
+      # Drops Heddle's own lines, so that the backtrace begins at the program's line that was interrupted or runs the
+      # loop.
       def own_lines_off(lines) = lines.drop_while { |line| line.start_with?(File.dirname(__dir__)) }
 
       def exception(number)

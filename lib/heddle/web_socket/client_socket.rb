@@ -30,6 +30,7 @@ module Heddle
       FRAGMENTS = 1_000
       # The message limit, in bytes, divided by this number is the maximum number of fragments, but at least FRAGMENTS.
       BYTES_PER_FRAGMENT = 1_024
+      # Maximum bytes of one read.
       PIECE = 65_536
       TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
       # Fields that only the handshake may set.

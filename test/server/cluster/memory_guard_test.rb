@@ -141,7 +141,7 @@ class ClusterMemoryGuardTest < Minitest::Test
 
     assert_empty fleet.started
     assert_equal 2, @lines.size
-    assert_match(/\Aall processes together use 220 MiB of 200 MiB of memory. Replacing a worker would free none:/,
+    assert_match(/\Aall processes together use 220 MiB of 200 MiB of memory. Replacing a worker would not help:/,
                  @lines.first)
   end
 

@@ -24,7 +24,7 @@ module Heddle
           # The browser has disconnected.
         end
 
-        # @param stopping [#call] returns whether the server stops; the clients then stop, too
+        # @param stopping [#call] returns whether the server is stopping; if so, the clients stop, too
         def initialize(host, port, path, clients, seconds, stopping: -> { false })
           @arguments = [host, port, path, clients, seconds].map(&:to_s)
           @stopping = stopping

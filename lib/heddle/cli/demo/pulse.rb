@@ -35,8 +35,8 @@ module Heddle
         # The number of responses in each bucket of the latency histogram, since the server's start.
         def latencies = @server&.engine&.latencies || []
 
-        # The buckets that have changed, as pairs of bucket and number of new responses. Most buckets have not, and are
-        # left out.
+        # The buckets that have changed, as pairs of bucket and number of new responses. The other buckets, which are
+        # most of them, are left out.
         def changes(before, after)
           pairs = after.zip(before).each_with_index.filter_map do |(count, previous), bucket|
             [bucket, count - previous] if count > previous

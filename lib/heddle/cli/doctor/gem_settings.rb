@@ -14,7 +14,7 @@ module Heddle
         ALL = {
           **ASYNC,
           "activerecord" =>
-            "the pool needs a connection for each request of a worker that may query at the same time; see " \
+            "the pool of a worker needs a connection for each request that may query at the same time; see " \
             "[Rails](rails.md)",
           "sequel" =>
             "`Sequel.extension :fiber_concurrency` before the first query, and with SQLite " \

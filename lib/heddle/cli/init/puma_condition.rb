@@ -25,7 +25,7 @@ module Heddle
 
           private
 
-          # Tries the condition, because if a line of Heddle's file raises, every command fails.
+          # Tries the condition: if it raised in Heddle's file, every command of `heddle` would fail.
           def computable?(text, environment)
             file = Server::Configuration::File.new("condition", folder: Dir.pwd, environment:)
             scope = Server::Configuration::Context.new(file).__binding__

@@ -28,7 +28,8 @@ module Heddle
         Call = Data.define(:name, :line, :source, :values, :arguments, :computed, :processors, :unset, :conditions,
                            :reached, :block, :needs)
 
-        # `ENV["A"]`, `ENV["A"] || 2`, `ENV.fetch("A", 2)`, `ENV.fetch("A") { 2 }`, `Integer(…)` of them.
+        # Matches `ENV["A"]`, `ENV["A"] || 2`, `ENV.fetch("A", 2)`, `ENV.fetch("A") { 2 }`, and each of them inside
+        # `Integer(…)`.
         FROM_ENVIRONMENT = %r{\A(?:Integer\(|\()?\s*ENV(?:\[[^\]]+\](?:\s*\|\|\s*[\w"'./]+)?|
                               \.fetch\(?\s*["']\w+["'](?:,\s*[\w"'./]+)?\)?(?:\s*\{\s*[\w"'./]+\s*\})?)\s*\)?\z}x
         # Environment variables that Heddle reads itself. Two kinds are left out: variables that set the environment,
@@ -53,7 +54,7 @@ module Heddle
         # @return [Array<Call>]
         attr_reader :calls
 
-        # @return [Array<PumaStatement>]
+        # @return [Array<PumaStatement>] the statements that are not settings
         attr_reader :others
 
         # @param path [String]

@@ -9,7 +9,7 @@ module Heddle
       # Seconds after which a connection is reported if it is checked out and its fiber waits for something else.
       LIMIT = 1.0
       # The advice at the end of the report.
-      ADVICE = "Return it to the pool before such a wait, so that other fibers can use it"
+      ADVICE = "Return the connection to the pool before such a wait, so that other fibers can use it"
       # Methods of the gem pg that wait for a notification: their connections are quiet but in use.
       LISTENING = /[`'#. ](?:wait_for_notify|notifies_wait)'\z/
       # Maximum number of remembered pairs: the line that checked a connection out, and the line where its fiber waits.

@@ -55,7 +55,7 @@ module Heddle
         self
       end
 
-      # Records that this fiber uses the resource, without its task.
+      # Records that this fiber uses the resource, but not which task runs in the fiber.
       #
       # @param fiber [Fiber]
       # @return [self]

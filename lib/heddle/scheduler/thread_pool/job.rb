@@ -44,7 +44,8 @@ module Heddle
             raised = e
             retry
           ensure
-            # A killed fiber runs no rescue, and the next switch back to it would end this wait, too.
+            # A killed fiber runs no rescue clause, and a switch to another fiber would not return. So this wait blocks
+            # the thread.
             end_work { |pause| Fiber.blocking { @answer.pop(timeout: pause) } } unless outcome
           end
           raise raised if raised

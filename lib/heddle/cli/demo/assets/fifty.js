@@ -93,7 +93,7 @@ function report({ failed, message }, blocking) {
   compare()
 }
 
-// The two small drawings on one scale: the measured times, and the times that a pool of threads would need.
+// Draws two small pictures on one scale: the measured times, and the times that a pool of threads would need.
 function compare() {
   const pool = Number(chosen("pool").value)
   const rounds = Math.ceil(rows / pool)

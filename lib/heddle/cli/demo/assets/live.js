@@ -11,7 +11,7 @@ const SPAN = 60 // seconds that the drawings show
 const RECENT = 1 // seconds that the figures cover
 const MANY = 10 // requests that a sample needs for its median to be drawn
 const FASTEST = 1e-6 // seconds at the lower edge of the drawing of latency
-const SLOWEST = 10 // … and at the upper
+const SLOWEST = 10 // seconds at its upper edge
 const ROWS = 42 // rows of the drawing of latency
 const AGAIN = 1000 // ms until the page requests /pulse again after the response has ended
 const DECADES = [[1e-6, "1 µs"], [1e-5, "10 µs"], [1e-4, "100 µs"], [1e-3, "1 ms"], [1e-2, "10 ms"], [1e-1, "0.1 s"], [1, "1 s"]]
@@ -50,7 +50,7 @@ function take(sample) {
   if (sample.bounds) {
     bounds = [...sample.bounds, Infinity]
     interval = sample.interval
-    last = null // the next line counts from here, however long the page was hidden
+    last = null // the next line covers one interval, however long the page was hidden
     return
   }
   const { at, answers, latencies: pairs } = sample
