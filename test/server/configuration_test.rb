@@ -123,7 +123,8 @@ class ConfigurationTest < Minitest::Test
       { header_limit: "1" } => "--header-limit must be from 1024 to ",
       { http2_streams: "70000" } => "--http2-streams must be from 1 to 10000, but is 70000",
       { head_timeout: "soon" } => "--head-timeout must be a number of seconds",
-      { workers: "some" } => "--workers must be",
+      { workers: "some" } => "--workers must be auto or a whole number, but is \"some\"",
+      { workers: "1000000" } => "--workers must be from 0 to 10000, but is 1000000",
       { access_log: "perhaps" } => "--access-log must be on or off" }
       .each do |flags, message|
         error = assert_raises(Wrong, flags.inspect) { load(flags) }

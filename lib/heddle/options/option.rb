@@ -24,7 +24,7 @@ module Heddle
     # @!attribute default [Object, nil] a value, or a Proc that computes it from the values of the options whose default
     #   is not a Proc
     # @!attribute default_words [String, nil] the text that the help shows in place of the default's value
-    # @!attribute range [Range, nil] the allowed numbers
+    # @!attribute range [Range, nil] the allowed numbers; has both ends
     # @!attribute choices [Array<Symbol>, nil] allowed words; the value is then a Symbol, or an Array of them
     # @!attribute none [String, nil] the word that stands for an empty list, such as `off`
     # @!attribute short [String, nil] the short flag, such as `-p`
@@ -131,8 +131,7 @@ module Heddle
       def check(read, value, source)
         return read if range.nil? || read == :auto || range.cover?(read)
 
-        bounds = range.end ? "from #{range.begin} to #{range.end}" : "at least #{range.begin}"
-        raise ConfigurationError, "#{source} must be #{bounds}, but is #{value}"
+        raise ConfigurationError, "#{source} must be from #{range.begin} to #{range.end}, but is #{value}"
       end
     end
   end

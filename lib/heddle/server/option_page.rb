@@ -49,8 +49,7 @@ module Heddle
         return [*option.choices, *option.none].join(", ") if option.choices
 
         range = option.range or return Options::Units::WANTED.fetch(option.unit)
-        bounds = range.end ? "from #{range.begin} to #{range.end}" : "at least #{range.begin}"
-        "#{Options::Units::WANTED.fetch(option.unit)}, #{bounds}"
+        "#{Options::Units::WANTED.fetch(option.unit)}, from #{range.begin} to #{range.end}"
       end
 
       def wrap(words) = words.scan(/\S.{0,#{WIDTH - 1}}(?=\s|\z)/).join("\n")

@@ -3,7 +3,7 @@
 require "test_helper"
 require "heddle/server"
 
-# The number of workers has no upper bound: the scoreboard is sized at the start.
+# The scoreboard is sized at the start.
 class SharedResourcesTest < Minitest::Test
   Inheritance = Struct.new(:scoreboard)
   private_constant :Inheritance
@@ -16,6 +16,12 @@ class SharedResourcesTest < Minitest::Test
   def test_scoreboard_has_four_slots_for_each_process
     assert_equal [256, 256, 400, 40_000], [2, 64, 100, 10_000].map { |processes| scoreboard_for(processes).slots }
     assert_equal Heddle::Net::Scoreboard::MAX_SLOTS, scoreboard_for(20_000).slots
+  end
+
+  def test_largest_number_of_workers_and_reserve_workers_has_four_slots_for_each
+    most = %i[workers reserve_workers].sum { |name| Heddle::Options::BY_NAME.fetch(name).range.end }
+
+    assert_operator most * 4, :<=, Heddle::Net::Scoreboard::MAX_SLOTS
   end
 
   def test_inherited_scoreboard_without_room_for_two_slots_a_process_is_replaced
