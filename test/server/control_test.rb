@@ -340,6 +340,18 @@ class ControlTest < Minitest::Test
     end
   end
 
+  def test_a_loop_that_fails_closes_the_sockets_and_says_so
+    controlled
+    thread = @control.instance_variable_get(:@thread)
+    thread.raise(NoMemoryError, "none")
+    thread.join(PATIENCE)
+
+    refute_path_exists @path
+    assert_match(/the control sockets are closed, because their loop has failed: NoMemoryError: none/, errors.string)
+    assert_raises(Client::NotRunningError) { client.status }
+    assert_equal "hello", get("/").body
+  end
+
   def test_off_is_off
     controlled(control: [])
 

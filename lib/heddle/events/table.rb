@@ -8,7 +8,7 @@ module Heddle
       error: {
         certificate_expired: "the certificate {certificate} expired at {expires}",
         certificates_not_reloaded: "keeping the old certificates: {reason}",
-        control_socket_failed: "the control socket has failed: {error}< ({place})>",
+        control_socket_failed: "the control sockets are closed, because their loop has failed: {error}< ({place})>",
         dns_query_failed: "the block of a Heddle::Net::DNS::Server failed for the query {question}:\n{error}",
         fiber_failed: "{fiber} terminated with exception:\n{error}",
         handoff_version_unknown: "closing {connection}: it was handed off by a worker with another version of Heddle",

@@ -135,7 +135,8 @@ module Heddle
           @main = nil
           sockets&.each(&:close)
         end
-      rescue StandardError => e
+      rescue Exception => e
+        @listeners.each(&:close) # otherwise clients connect, and wait forever
         @log.event(:control_socket_failed, error: "#{e.class}: #{e.message}", place: e.backtrace&.first)
       ensure
         ready << true
