@@ -8,6 +8,8 @@ require_relative "arm64"
 # Loads a precompiled gem for ARM64 under qemu-user: a loop that waits, and a server that answers a request.
 class Arm64Check
   APPLICATION = 'run ->(env) { [200, {}, [RUBY_PLATFORM, " ", env["PATH_INFO"]]] }'
+  # From the gems of bin/setup, because the Ruby that runs this may have no rack of its own.
+  RACK = File.expand_path("../../vendor/bundle/ruby/*/gems/rack-3.*/lib", __dir__)
   # An emulated server takes its time.
   TIMEOUT = 180
 
@@ -23,8 +25,9 @@ class Arm64Check
   def run
     Dir.mktmpdir("heddle-arm64") do |folder|
       Gem::Package.new(@gem).extract_files(folder)
-      rack = Gem::Specification.find_by_name("rack").full_require_paths.first
-      environment = { "RUBYOPT" => nil, "GEM_HOME" => nil, "GEM_PATH" => nil }
+      rack = Dir.glob(RACK).max or raise "there is no rack below vendor/bundle: run bin/setup"
+      # With the size of stacks, `heddle` does not execute itself again, which the kernel could not do for ARM64.
+      environment = { "RUBYOPT" => nil, "GEM_HOME" => nil, "GEM_PATH" => nil, "RUBY_FIBER_VM_STACK_SIZE" => "1048576" }
       @command = [environment, *@arm64.ruby, "-I#{folder}/lib", "-I#{rack}"]
       [wait, serve(folder)]
     end
