@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "heddle/error"
-require "heddle/monotonic_clock" # the clock of the extension's deadlines
+require "heddle/monotonic_clock" # the extension's deadlines are times of this clock
 require "rbconfig"
 
 module Heddle

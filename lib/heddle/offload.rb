@@ -102,7 +102,7 @@ module Heddle
         end
 
         # @return [Array<InPlace>] the native functions that have blocked an event loop since the last call, because
-        #   they were not offloaded; each function is returned only once
+        #   they were not offloaded. Later calls don't return these functions again
         def take_in_place = take_blocking.map { |function, seconds| InPlace.new(function:, seconds:) }
 
         # Runs the block without offloading: native calls in it run on the loop's thread.
@@ -176,8 +176,8 @@ module Heddle
       #
       # - +:library+, +:function+ (its symbol or offset in the file), +:method+ (the first Ruby method that called it)
       # - +:calls+ (their number), +:offloaded+ (the number of offloaded calls)
-      # - +:wall+ (average seconds of a call, which adapts slowly to shorter calls), +:cpu+ (the share of CPU time in
-      #   it)
+      # - +:wall+ (a moving average of the seconds of a call, which falls more slowly than it rises), +:cpu+ (the share
+      #   of these seconds in which the call used a CPU)
       # - +:class+ (+:waits+, +:computes+, +:quick+, +:in_place+ or +:denied+), +:reason+ (why it is not offloaded, or
       #   nil)
       # - +:trust+ (the class of its library, see {libraries})

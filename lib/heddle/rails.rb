@@ -24,7 +24,7 @@ module Heddle
 
       # @param name [String] the name of a gem
       # @return [Boolean] whether the gem is loaded because the Gemfile lists it, and not only as a dependency of
-      #   another gem (as puma is of capistrano3-puma)
+      #   another gem (as puma is a dependency of capistrano3-puma)
       def chosen?(name)
         return false unless Gem.loaded_specs.key?(name)
         return true unless defined?(::Bundler::Runtime) && ENV["BUNDLE_GEMFILE"]

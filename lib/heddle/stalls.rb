@@ -9,7 +9,7 @@ module Heddle
   # Reports stalls of event loops. `Heddle.enable :stall_report` switches the reports on. Each stall is counted by cause
   # and by endpoint, and logged in one line, but each endpoint gets at most one line a minute.
   module Stalls
-    # Duration, in seconds, from which on a tick of the loop counts as a stall.
+    # A tick of the loop that takes at least this many seconds counts as a stall.
     THRESHOLD = 0.05
     # Minimum number of seconds between two log lines about the same endpoint or, outside of requests, the same place.
     INTERVAL = 60
@@ -61,7 +61,7 @@ module Heddle
           stall.cause == :waiting_for_gvl && (@own_thread&.alive? || stall.began < @own_work_until)
         end
 
-        # @param threshold [Numeric] duration, in seconds, from which on a tick counts as a stall
+        # @param threshold [Numeric] a tick that takes at least this many seconds counts as a stall
         # @return [void]
         def enable(threshold: THRESHOLD)
           WatchThread.threshold = threshold

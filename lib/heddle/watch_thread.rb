@@ -24,7 +24,7 @@ module Heddle
       # @return [Float, nil] seconds for which a fiber may compute while others are ready; nil: preemption is off
       def slice = @seconds[:slice]
 
-      # @return [Float, nil] duration of a tick, in seconds, from which on it is a stall; nil: stall reports are off
+      # @return [Float, nil] a tick that takes at least this many seconds is a stall; nil: stall reports are off
       def threshold = @seconds[:threshold]
 
       # @return [Float, nil] seconds after which the connections of a blocked loop are handed off; nil: handoff is off

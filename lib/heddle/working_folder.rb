@@ -30,8 +30,8 @@ module Heddle
 
       private
 
-      # Returns Capistrano's link: `/srv/shop/current` points to `/srv/shop/releases/20261129`. With systemd, and in
-      # shells that it starts, PWD is the folder without the link.
+      # Returns Capistrano's link: `/srv/shop/current` points to `/srv/shop/releases/20261129`. In a process
+      # that systemd starts, and in its shells, PWD is the folder without the link.
       def link_of_release(folder)
         return unless File.basename(File.dirname(folder)) == "releases"
 

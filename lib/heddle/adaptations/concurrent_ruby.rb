@@ -7,8 +7,8 @@ module Heddle
     # each request gets its own Array for ThreadLocalVar, as with the option `isolate`. A fiber serves many requests, so
     # the list has weak references: an Array can be garbage collected when its request has ended.
     module ConcurrentRuby
-      # Lists the Arrays of requests. When a variable is garbage collected, its index is cleared in all of them for
-      # reuse.
+      # Lists the Arrays of requests. When a variable is garbage collected, its value is removed from all these Arrays,
+      # because another variable may get the same index.
       module Listed
         # @see Concurrent::AbstractLocals#free_index
         def free_index(index)

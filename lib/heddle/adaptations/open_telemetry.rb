@@ -2,8 +2,8 @@
 
 module Heddle
   module Adaptations
-    # Prepended to the SDK's class of spans. Adds to a request's span where the request has spent its time, in seconds,
-    # as attributes such as `heddle.account.query`. A span processor can't add them, because the SDK calls it while the
+    # Prepended to the SDK's class of spans. Adds the parts of the request's time account, in seconds, to its span, as
+    # attributes such as `heddle.account.query`. A span processor can't add them, because the SDK calls it while the
     # span is locked.
     module OpenTelemetry
       ATTRIBUTES = [*Account::PARTS, :other, :total].to_h { |part| [part, "heddle.account.#{part}".freeze] }.freeze

@@ -68,7 +68,8 @@ module Heddle
       private_constant :Expiry, :Limit, :Repeated, :Repetition
 
       class << self
-        # @return [Class] a subclass of the gem's exception, so that Thread.handle_interrupt applies to both
+        # @return [Class] a subclass of the gem's exception, so that a Thread.handle_interrupt for the gem's exception
+        #   also applies to it
         attr_reader :expiry
       end
 

@@ -13,7 +13,7 @@ module Heddle
         def new(...) = equal?(::Async::Reactor) ? Reactor.new(...) : super
       end
 
-      # @param parent [nil] as in async
+      # @param _parent [nil] not used; async's own reactor has this parameter, too
       # @param selector [Symbol, nil] see {Scheduler#initialize}; a selector of the gem io-event is ignored
       # @raise [ThreadError] if the thread already has a loop of Heddle
       def initialize(_parent = nil, selector: nil, **)

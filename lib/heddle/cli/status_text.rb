@@ -44,7 +44,7 @@ module Heddle
 
       def all = @report[:workers]
 
-      # The lines between two parts.
+      # The empty lines between two parts of the text.
       def gap = @rows && @rows < TIGHT ? [] : [""]
 
       def summary = [[[heading, :title]], traffic, *spent, *wrapped(protection)]

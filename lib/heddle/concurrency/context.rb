@@ -24,7 +24,7 @@ module Heddle
       # @return [Task, nil] the task of Heddle.run's block; nil if the loop was not started by Heddle.run
       attr_accessor :root
 
-      # @return [Integer] number of tasks that wait for a resource of a pool, {Pool} or another library's
+      # @return [Integer] number of tasks that wait for a resource of a {Pool} or of another library's pool
       attr_accessor :pool_waiting
 
       # @return [#call, nil] called when a task begins to wait for a pool of another library

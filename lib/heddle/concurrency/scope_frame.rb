@@ -162,8 +162,8 @@ module Heddle
       end
 
       # Waits for all children. When only background tasks are left, cancels them. An exception during the wait cancels
-      # all children, but the wait continues, because they need time to clean up. A killed thread has the status
-      # "aborting"; its block ends without an exception.
+      # all children, but the wait continues, because they need time to clean up. If the thread was killed, its status
+      # is "aborting", and the scope's block has ended without an exception.
       def join
         cancel if Thread.current.status == "aborting"
         @joiner = Fiber.current

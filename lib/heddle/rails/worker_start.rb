@@ -18,7 +18,8 @@ module Heddle
         Kernel.exec(variables, RbConfig.ruby, COMMAND, *arguments)
       end
 
-      # Rails prints this address. It does not know config/heddle.rb, so Heddle prints its addresses itself.
+      # The address that Rails prints. It is nil for Heddle, because Rails does not know config/heddle.rb: Heddle prints
+      # its addresses itself.
       # @return [String, nil]
       def served_url = (super unless WorkerStart.heddle?(server))
 

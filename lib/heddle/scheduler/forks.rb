@@ -16,8 +16,8 @@ module Heddle
       # @see Process.daemon
       def daemon(...) = Forks.keep_loop { super }
 
-      # Makes the fiber blocking already before the fork, as Ruby does in the child. So the end of the block of
-      # Fiber.blocking makes the fiber non-blocking in both processes.
+      # Makes the fiber blocking before the fork, because Ruby makes it blocking in the child. At its end,
+      # Fiber.blocking then makes the fiber non-blocking in both processes.
       def self.keep_loop(&)
         scheduler = Fiber.scheduler
         return yield unless scheduler.is_a?(Scheduler)

@@ -10,7 +10,8 @@ module Heddle
     #
     # @api private
     class Fallback
-      # Maximum messages of a client per second, and in a burst, in each process. Confirmations of patches count, too.
+      # Maximum messages of a client per second, and in a burst, in each process. The confirmations of a live page's
+      # patches count, too.
       RATE = 100
       BURST = 200
       # Maximum KiB of all messages of an owner, per second and in a burst. Each message counts 1 KiB more than its

@@ -25,8 +25,8 @@ module Heddle
       # subscription to the same topic.
       #
       # @param topic [String, Symbol] at most 1,024 bytes
-      # @param since [String, nil] the position after which to continue; nil: now. An event stream's request has it in
-      #   HTTP_LAST_EVENT_ID.
+      # @param since [String, nil] the position after which to continue; nil: now. The request for an event stream
+      #   has this position in HTTP_LAST_EVENT_ID.
       # @param as [Symbol] :text (a message that is not UTF-8 is sent as binary), :binary, or :json: an object with
       #   `topic`, `position` and `data`, or with `reset: true` if messages are lost. With :text and :binary,
       #   `on_reset(client, topic)` is called if messages are lost.

@@ -109,8 +109,8 @@ module Rackup
           port && !url.match?(%r{\A[^?]*:\d+/?(?:\?|\z)}) ? url.sub(/(?=\?|\z)/, ":#{port}") : url
         end
 
-        # Warns that `workers` has no effect here: rackup and Rails have loaded the application in this process, and it
-        # serves by itself.
+        # Warns that `workers` has no effect here: rackup or Rails has loaded the application in this process, and this
+        # process serves by itself.
         def warn_of_workers(configuration)
           return if configuration.worker_count == 1 || configuration.source(:workers).kind == :default
 

@@ -27,7 +27,7 @@ module Heddle
           @digest, @former = @text.match(MARK)&.captures
         end
 
-        # @return [Boolean] whether the file has a mark, so that `heddle init --apply` wrote it
+        # @return [Boolean] whether the file has a mark, and so was written by `heddle init --apply`
         def made? = !@digest.nil?
 
         # @return [Boolean] whether the file has no changes since `heddle init --apply` wrote it

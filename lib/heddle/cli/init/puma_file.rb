@@ -74,7 +74,7 @@ module Heddle
           collect(@tree.value)
         end
 
-        # @return [Array<PumaRun::Failure>] statements that failed, so that their settings may be missing
+        # @return [Array<PumaRun::Failure>] statements that failed; their settings may be missing
         def failures
           @run.failures.reject do |failure|
             (failure.application? || failure.missing_constant?) && SyntaxTree.assigned(failure.node).empty? &&

@@ -28,18 +28,18 @@ module Heddle
       def refused(_size) = nil
     end
 
-    # A limit that adapts to the speed of the resources. While tasks wait, it is checked at an interval. It shrinks by a
-    # quarter if resources are now in use for much longer than in the best time so far; otherwise it grows by a quarter.
-    # While the limit is 1, tasks can't slow each other down. So a time measured then becomes the new best time, even if
-    # an earlier time was better.
+    # A limit that adapts to the speed of the resources: to the median time for which a resource is in use. While tasks
+    # wait, the limit is checked at an interval. It shrinks by a quarter if the median is now much longer than the best
+    # (shortest) median so far; otherwise it grows by a quarter. While the limit is 1, tasks can't slow each other down.
+    # So a median measured then becomes the new best one, even if an earlier median was shorter.
     #
     # @api private
     class AdaptiveLimit
       # Seconds between two checks while tasks wait.
       POLL_INTERVAL = 0.1
-      # A median time of more than this multiple of the best time counts as slower.
+      # A median of more than this multiple of the best median counts as slower.
       TOLERANCE = 1.5
-      # Seconds. A shorter best time counts as this time, because other work on the machine distorts short times.
+      # Seconds. A shorter best median counts as this time, because other work on the machine distorts short times.
       NOISE = 0.001
       private_constant :TOLERANCE, :NOISE
 
