@@ -48,7 +48,7 @@ struct heddle_object {
     uintptr_t base;   /* its load address; 0 for a program with fixed addresses */
     const ElfW(Phdr) *parts;
     int part_count;
-    const ElfW(Rela) *calls, *data;
+    const ElfW(Rela) *calls, *data; /* the relocations for calls (DT_JMPREL), and the others (DT_RELA) */
     size_t call_count, data_count;
     const ElfW(Sym) *symbols;
     const char *names, *soname;

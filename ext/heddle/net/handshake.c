@@ -51,7 +51,7 @@ static void handshake_due(heddle_connection *connection)
     if (!heddle_link_is_listed(&connection->turn_link)) {
         heddle_address_share *share = heddle_address_find_share(sockets, &connection->remote);
         if (!heddle_link_is_listed(&share->turn_link)) {
-            heddle_link_init_head(&share->handshakes); /* the list is empty, because the share is not listed */
+            heddle_link_init_head(&share->handshakes); /* empty, because `share` is not in the queue */
             heddle_link_push_last(&sockets->handshake_queue.due, &share->turn_link);
         }
         heddle_link_push_last(&share->handshakes, &connection->turn_link);

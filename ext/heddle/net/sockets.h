@@ -38,7 +38,7 @@ struct heddle_sockets {
     heddle_loop *loop;
     heddle_attachment attachment; /* attaches the Ruby object to the loop */
     VALUE scheduler;
-    VALUE block;
+    VALUE block; /* the Ruby block that serves the items whose protocol has no `serve` (work_item.h) */
     VALUE service_object;
     heddle_service *service; /* chooses the protocol of each connection */
     heddle_event_set set;
@@ -64,7 +64,7 @@ struct heddle_sockets {
     heddle_rounds rounds;
     heddle_admission admission;
     heddle_gate gate;
-    int64_t tick_began; /* when the runner began to serve the current item: ns, coarse clock */
+    int64_t tick_began; /* when a runner last took an item that was not `urgent`: ns, coarse clock */
     /* the list whose first item is served next, because it was queued with `at_front`; NULL: none */
     heddle_ready_list *urgent;
     /*
@@ -91,6 +91,7 @@ struct heddle_sockets {
     heddle_runners runners;
     char *scratch; /* a buffer of HEDDLE_SCRATCH bytes; its contents are lost when a fiber waits */
 
+    /* open connections; those for which runners serve work items now; the maximum number of connections, 0: no limit */
     size_t connections, running, max_connections;
     VALUE proxies; /* the Heddle::Net::Networks of proxies, whose connections are not counted by address; or Qnil */
     heddle_address_share by_address[HEDDLE_ADDRESS_BUCKETS]; /* the index is a hash of the address with a secret key */

@@ -12,9 +12,10 @@ typedef struct {
 /* Returns the counts of the calling thread. */
 heddle_thread_pauses heddle_thread_pauses_now(void);
 /*
- * Returns how many of the `wall` ns since `before` the calling thread has spent on computing, including the time in
- * which it was ready to compute but had no core. `cpu`: how many of these ns it had a core. Returns -1 if the result is
- * unknown because the machine was busy.
+ * Returns how long the calling thread has computed in the `wall` ns since `before`. `cpu` is its CPU time since then.
+ * Returns `cpu` if that is more than 70% of `wall`. Otherwise returns `wall` if the thread has not waited at all: then
+ * it was ready to compute all the time, but sometimes had no core. In all other cases returns `cpu`, or -1 (unknown) if
+ * the kernel has also given the thread's core to another thread.
  */
 int64_t heddle_thread_computed(int64_t cpu, int64_t wall, heddle_thread_pauses before);
 /* Does the thread with this kernel id sleep? A thread that only waits for a core does not sleep. */

@@ -33,13 +33,14 @@ bool heddle_threads_are_full(void);
 bool heddle_threads_submit(heddle_job *job);
 void heddle_threads_report_unstarted(void);
 
+/* The interval in ns at which the fiber of a queued job calls heddle_threads_check_overdue. */
+#define HEDDLE_OVERDUE_NS ((int64_t)20 * 1000 * 1000)
 /*
  * Called each time that a queued job has waited for HEDDLE_OVERDUE_NS. If it returns true, the caller must start one
  * more thread, which then runs the oldest job that may run. It returns true only for the first job of a queue
  * (threads.c has a queue for each kind of job). If the loop of the first job is blocked and does not call this
- * function, a later job gets a thread after three times HEDDLE_OVERDUE_NS.
+ * function, it also returns true for a later job, after three times HEDDLE_OVERDUE_NS.
  */
-#define HEDDLE_OVERDUE_NS ((int64_t)20 * 1000 * 1000)
 bool heddle_threads_check_overdue(heddle_job *job);
 
 /* Removes a job from its queue. Returns false if the job has begun already. */

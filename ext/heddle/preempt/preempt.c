@@ -47,7 +47,7 @@ typedef struct {
     bool parked;
     heddle_timeout *due_timeout;
     VALUE exception;
-    VALUE kept; /* an exception that was delivered earlier and that an interrupt mask delays; or Qundef */
+    VALUE kept; /* the exception that heddle_exception_would_be_raised has stored, or Qundef */
 } preemption;
 
 /*

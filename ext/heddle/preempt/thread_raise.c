@@ -16,7 +16,7 @@ typedef struct {
      */
     VALUE thread, exception;
     bool abandoned, started;
-    int holders; /* changed with the GVL */
+    int holders; /* how many of the two threads still use this record; changed with the GVL */
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     bool finished; /* changed with the mutex held */

@@ -67,10 +67,11 @@ struct heddle_fanout {
         bool begun;        /* some subscribers of the first of these topics have caught up */
         heddle_link *next; /* the subscriber of that first topic that catches up next; NULL: none is left */
     } overrun;
-    heddle_delivery *deliveries;
+    heddle_delivery *deliveries; /* the running deliveries except the broadcast's, innermost first */
     heddle_broadcast broadcast;
     heddle_shared_messages *shared; /* NULL: each subscriber catches up alone */
     heddle_fanout_statistics statistics;
+    /* `closed`: the loop has closed, or the Ruby object was freed; `collected`: the Ruby object was freed */
     bool closed, collected;
 };
 

@@ -15,7 +15,7 @@ typedef struct {
 } entry;
 
 enum {
-    ENTRY_SIZE = 96, /* bytes that a queued message needs besides its payload: two entries and the String's object */
+    ENTRY_SIZE = 96, /* about the bytes that a queued message needs besides its payload: entries, and the String */
 };
 
 typedef struct subscription {

@@ -444,14 +444,15 @@ DEFINE_HOOK(scheduler_io_read, READS)
 /*
  * call-seq: io_write(io, buffer, length, offset = 0) -> Integer
  *
- * Writes at least +length+ bytes of +buffer+; otherwise like #io_read.
+ * Writes at least +length+ bytes of +buffer+. If +length+ is 0, waits until some bytes are written. Otherwise like
+ * #io_read.
  */
 DEFINE_HOOK(scheduler_io_write, WRITES)
 
 /*
  * call-seq: io_pread(io, buffer, from, length, offset = 0) -> Integer
  *
- * Like #io_read, but reads at the position +from+ of the file.
+ * Like #io_read, but reads at the position +from+ of the file, and waits even if +length+ is 0.
  */
 DEFINE_HOOK(scheduler_io_pread, READS | POSITIONED)
 

@@ -84,7 +84,7 @@ static VALUE scheduler_open(VALUE self, VALUE name)
     return self;
 }
 
-/* Runs ticks until no fiber is left. Exceptions raised in the loop are raised in the caller. */
+/* Runs ticks until only idle fibers are left. Exceptions raised in the loop are raised in the caller. */
 static VALUE scheduler_run_ticks(VALUE self)
 {
     heddle_loop_run(heddle_loop_get(self));
@@ -99,7 +99,7 @@ static VALUE scheduler_claim(VALUE self)
     return Qnil;
 }
 
-/* Closes the selector and its descriptors. */
+/* Closes the loop, with its attachments and its selector. */
 static VALUE scheduler_release(VALUE self)
 {
     heddle_loop *loop = heddle_loop_of(self);
@@ -242,8 +242,8 @@ static VALUE scheduler_each_fiber(VALUE self)
  * call-seq: cancel_computing(error) -> nil
  *
  * Called before all fibers are cancelled because of +error+ or a kill: see `ending` in heddle_loop_preempt. Does
- * nothing if a Timeout.timeout of the calling fiber has raised the error: it ends the block of this timeout, and not
- * the run.
+ * nothing if a Timeout.timeout of the calling fiber has raised +error+, because the error then ends the block of this
+ * timeout, and not the run.
  */
 static VALUE scheduler_cancel_computing(VALUE self, VALUE error)
 {

@@ -47,7 +47,8 @@ static uintptr_t interpreter;
 typedef struct {
     const heddle_library *library;
     uintptr_t function;
-    unsigned runs; /* C frames of the interpreter that `function` has called; each executes a group of Ruby frames */
+    /* how many of the interpreter's C frames are between `function` and this hook; each runs a group of Ruby frames */
+    unsigned runs;
 } callback;
 
 static bool visit_frame(const heddle_stack_frame *frame, void *data)
