@@ -63,7 +63,7 @@ module Heddle
       end
 
       # @return [String, Symbol, nil] where this process publishes: "unix:path" of a server's control socket;
-      #   "redis://…" or "postgres://…" of a backend; or :process, for topics of this process and those that it forks.
+      #   "redis://…" or "postgres://…" of a backend; or :process, for topics of this process and its child processes.
       #   nil: the server that this process belongs to. If it belongs to none, the environment variable HEDDLE_PUBSUB
       #   contains the address; if the variable is not set, the server in the same folder is used
       def server = Route.server

@@ -11,7 +11,7 @@ module Heddle
       Stream = Struct.new(:topic, :envelope)
       # A stream that begins when its subscription is confirmed, with the first message after `position`.
       Held = Struct.new(:stream, :position)
-      # The argument of callbacks.
+      # The message that a callback gets.
       Message = Struct.new(:data) do
         # Action Cable's fast path calls this method.
         def encoded_for(identifier)

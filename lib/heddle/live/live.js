@@ -124,7 +124,7 @@
       socket.onmessage = receive
       socket.onclose = () => {
         root.dataset.liveState = "disconnected"
-        if (!id) streams = !streams || !window.WebSocket // no message was ever received: tries the other kind
+        if (!id) streams = !streams || !window.WebSocket // no message was ever received: tries the other transport
         setTimeout(connect, pause * (0.5 + Math.random()))
         pause = Math.min(pause * 2, 30_000)
       }

@@ -24,7 +24,7 @@ module Heddle
     # @!attribute default [Object, nil] a value, or a Proc that computes it from the values of the options whose default
     #   is not a Proc
     # @!attribute default_words [String, nil] the text that the help shows in place of the default's value
-    # @!attribute range [Range, nil] the allowed numbers; has both ends
+    # @!attribute range [Range, nil] the allowed numbers, with a minimum and a maximum
     # @!attribute choices [Array<Symbol>, nil] allowed words; the value is then a Symbol, or an Array of them
     # @!attribute none [String, nil] the word that stands for an empty list, such as `off`
     # @!attribute short [String, nil] the short flag, such as `-p`

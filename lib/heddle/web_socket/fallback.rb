@@ -129,7 +129,7 @@ module Heddle
         reading&.cancel
         close
         begin
-          reading&.wait # `on_close` begins only after a callback that still runs, as with a WebSocket
+          reading&.wait # a callback may still run; `on_close` is called after its end, as with a WebSocket
         ensure
           @handler.on_close(self)
         end

@@ -32,7 +32,7 @@ export function draw(parent, name, attributes = {}) {
   return element
 }
 
-// The colour of one of many requests, so that it differs from its neighbours in every drawing.
+// The colour of the request with this index among `many`. Each request has another one, in every drawing the same.
 export function dye(index, many) {
   return `color-mix(in oklab, var(--madder) ${Math.round((index / Math.max(many - 1, 1)) * 100)}%, var(--indigo))`
 }
