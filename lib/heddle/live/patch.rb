@@ -46,7 +46,7 @@ module Heddle
           script.last.is_a?(Integer) ? script[-1] += 1 : script << 1
         end
 
-        # @return [Hash{Array => Integer}] each old piece that is also in the new list => its first index in the old list
+        # @return [Hash{Array => Integer}] pieces that are in both lists => their first indexes in the old list
         def places_of(old, new)
           wanted = new.to_h { |piece| [piece, true] }
           old.each_with_index.with_object({}) { |(piece, i), places| places[piece] ||= i if wanted[piece] }

@@ -32,7 +32,7 @@ export function draw(parent, name, attributes = {}) {
   return element
 }
 
-// The colour of the request with this index among `many`. Each request has another one, in every drawing the same.
+// The colour of the request with this index among `many`: different for each request, and the same in every drawing.
 export function dye(index, many) {
   return `color-mix(in oklab, var(--madder) ${Math.round((index / Math.max(many - 1, 1)) * 100)}%, var(--indigo))`
 }
