@@ -138,7 +138,7 @@ module Heddle
         end
       end
     ensure
-      LoadReport.server = @mode = nil
+      LoadReport.server = nil
       Stalls::Switch.since = 0.0
       @stop_deadline.cancel
       @listeners.close

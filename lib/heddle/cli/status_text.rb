@@ -66,12 +66,15 @@ module Heddle
             "p#{percent} #{Format.duration(percentile(counts, percent))}"
           }.join("  ")
         end
-        parts << "answered #{all.sum { |one| one[:answers]&.sum || 0 }}"
-        parts << "rejected #{all.sum { |one| one[:rejections].to_h.values.sum }}"
-        parts << "5xx #{all.sum { |one| one[:answers] ? one[:answers][5] : 0 }}"
-        parts << "clients gone #{all.sum { |one| one[:clients_gone].to_i }}"
+        parts << "answered #{total(:answered) { |one| one[:answers].to_a.sum }}"
+        parts << "rejected #{total(:rejected) { |one| one[:rejections].to_h.values.sum }}"
+        parts << "5xx #{total(:failed) { |one| one[:answers].to_a[5] }}"
+        parts << "clients gone #{total(:gone) { |one| one[:clients_gone] }}"
         parts.join("   ")
       end
+
+      # A sum over all workers, also those that have ended, so that it never falls.
+      def total(name) = @report.dig(:master, :ended_workers, name).to_i + all.sum { |one| yield(one).to_i }
 
       # How requests have spent their time since the report `before` (without it, since the start), the largest parts
       # first.

@@ -14,7 +14,7 @@ module Heddle
       CANCEL_INTERVAL = 0.01
       private_constant :POLL_INTERVAL, :CANCEL_TIMEOUT, :CANCEL_INTERVAL
 
-      # @return [HTTP::Engine, nil] the engine that counts requests and their durations, while the loop serves
+      # @return [HTTP::Engine, nil] the engine that counts requests and their durations; nil: the loop has not begun
       attr_reader :engine
 
       # @return [BasicSocket, nil] see {Server#stop}
@@ -70,7 +70,7 @@ module Heddle
         await_drain_delay(sockets)
         drain(sockets, listeners)
       ensure
-        @main = @sockets = @engine = nil
+        @main = @sockets = nil
         admission&.stop
         sockets&.close
       end

@@ -28,7 +28,8 @@ class ClusterControlTest < Minitest::Test
     assert_equal answering.sort, report[:workers].map { |one| one[:pid] }.sort
     assert_equal [0, 1], report[:workers].map { |one| one[:index] }
     memory = report[:master].slice(:memory, :memory_limit)
-    assert_equal({ pid: served.pid, restarts: 0, wanted: 2, pubsub_published: 0,
+    ended = { answered: 0, failed: 0, rejected: 0, gone: 0 }
+    assert_equal({ pid: served.pid, restarts: 0, wanted: 2, ended_workers: ended, pubsub_published: 0,
                    protection: { off: nil, tripped: false }, **memory, events: {} }, report[:master])
     assert_operator memory[:memory_limit], :>, memory[:memory] || 0, "nil: not measured yet"
     found = metrics
@@ -39,6 +40,19 @@ class ClusterControlTest < Minitest::Test
 
     assert_predicate status, :success?, output
     answering.each { |pid| assert_match(/ #{pid} +running /, output) }
+  end
+
+  def test_totals_of_the_status_keep_the_requests_of_workers_that_have_ended
+    serve(workers: 1)
+    5.times { served.get("/") }
+    TCPSocket.open(served.uri.host, served.uri.port) { |socket| socket.write("nonsense\r\n\r\n") && socket.read }
+    signal("HUP")
+    wait_until { client.status[:master][:ended_workers][:answered] == 5 }
+
+    assert_match(/answered 5   rejected 1   5xx 0   clients gone 0$/, heddle("status").first)
+    served.get("/")
+    signal("KILL", worker)
+    wait_until { client.status[:master][:ended_workers][:answered] == 7 }
   end
 
   def test_requests_of_all_workers_are_seen

@@ -18,7 +18,7 @@ class ClusterMalformedTest < Minitest::Test
     end
   RUBY
 
-  MESSAGES = ["no json", '["answer", null]', '["answer", {"id": [1]}]', '["ready", {"selector": 7}]', '["unknown", {}]',
+  MESSAGES = ["no json", '["answer", null]', '["answer", {"id": [1]}]', '["totals", {}]', '["ready", {"selector": 7}]', '["unknown", {}]',
               "\xFF\0", '["ready", []]'].freeze
 
   def test_the_master_survives_whatever_a_worker_sends

@@ -10,6 +10,8 @@ module Heddle
         KILL_DELAY = 5
         # After this many failed starts the server stops, if no worker has served yet.
         MAX_BOOT_FAILURES = 3
+        # The counts of {WorkerHandle#totals}.
+        TOTALS = %i[answered failed rejected gone].freeze
         private_constant :KILL_DELAY, :MAX_BOOT_FAILURES
 
         # @return [Integer] how many workers should run, without the reserve workers
@@ -21,6 +23,8 @@ module Heddle
         attr_accessor :mold
         # @return [Integer] how many workers have ended unexpectedly
         attr_reader :restarts
+        # @return [Hash{Symbol => Integer}] the sums of {WorkerHandle#totals} of the workers that have ended
+        attr_reader :totals
         # @return [String, nil] why no worker can serve, so that the server must stop; nil: no reason to stop
         attr_reader :failure
 
@@ -41,6 +45,7 @@ module Heddle
           @unknown_exits = {}
           @any_served = false
           @boot_failures = @restarts = 0
+          @totals = TOTALS.to_h { |name| [name, 0] }
           @unclean = false
         end
 
@@ -255,6 +260,9 @@ module Heddle
 
         def remove(worker)
           @workers.delete(worker)
+          # A worker that was killed has reported nothing. Nearly all requests that it has begun are answered.
+          served = @scoreboard.read(worker.slot)&.fetch(:requests) || 0
+          @totals = Statistics.add(@totals, worker.totals || { answered: served })
           worker.channel.close
           @scoreboard.free(worker.slot)
         end

@@ -227,6 +227,7 @@ module Heddle
           when "failed" then worker.error = message.fetch("message", String)
           when "running_requests" then @overdue_workers.handle_report(worker, message.values["running"])
           when "stopped_accepting" then worker.accepting = false
+          when "totals" then worker.totals = Fleet::TOTALS.to_h { |name| [name, message.fetch(name.to_s, Integer)] }
           when "stop_request"
             # Only this worker has received the signal TERM. The other workers keep serving, unless the master stops,
             # too.

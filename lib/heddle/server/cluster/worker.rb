@@ -71,9 +71,17 @@ module Heddle
           start_listener
           own_sockets = CopiedConnections.list unless @setting.configuration.refork_after.zero?
           answered = @server.run(app) { start_serving }
+          report_totals(@server.engines)
           hooks.run(:worker_stop, index)
           fork_mold(app, own_sockets) if @mold_channel && answered
           answered
+        end
+
+        # The status of the server has these counts when this worker no longer does.
+        def report_totals(engines)
+          answers = engines.map(&:answers)
+          @channel.send_message("totals", answered: answers.flatten.sum, failed: answers.sum { |one| one[5] },
+                                          rejected: engines.sum(&:rejected), gone: @setting.log.gone)
         end
 
         # Forks the new mold, whose caches are filled because this process has served requests. Called when this process

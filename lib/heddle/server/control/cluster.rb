@@ -34,6 +34,7 @@ module Heddle
         # @return [Hash{Symbol => Object}] the status of the master, its certificates and its workers
         def report
           { master: { pid: Process.pid, restarts: @master.fleet&.restarts, wanted: @master.fleet&.size,
+                      ended_workers: @master.fleet&.totals,
                       pubsub_published: PubSub::History.published, protection: @master.protection.to_h,
                       memory: @master.memory&.used, memory_limit: @master.memory&.budget,
                       events: @log.counts },

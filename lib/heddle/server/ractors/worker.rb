@@ -78,7 +78,7 @@ module Heddle
 
         # When the loop no longer serves, reports the last counters once more.
         def report_statistics
-          @engine = @serving.engine || @engine
+          @engine = @serving.engine
           @statistics = @serving.statistics || @statistics
           notify_main(:counted, [@statistics, EngineStatistics.of(@engine, @log.gone)]) if @engine && @statistics
         end
