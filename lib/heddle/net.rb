@@ -32,8 +32,8 @@ module Heddle
     # @param endpoint [String] `host:port`, `[::1]:port`, or `unix:/path`
     # @param tls [Boolean, Hash, TLS::ClientContext] true: use TLS, and trust the system's certificates; a Hash: the
     #   arguments of {TLS::ClientContext#initialize}
-    # @param timeout [Numeric, nil] maximum number of seconds for name resolution and connecting together, and again for
-    #   the TLS handshake; nil: no limit
+    # @param timeout [Numeric, nil] maximum number of seconds for name resolution and connecting together. The TLS
+    #   handshake may then take the same number of seconds. nil: no limit
     # @param allow [#call, nil] called with each numeric address before it is tried; if it returns false, the address is
     #   not used
     # @return [OutboundConnection]

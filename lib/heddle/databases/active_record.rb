@@ -142,9 +142,9 @@ module Heddle
           limit&.yields?(self, connection) ? limit.close(@available, connection) { super } : super
         end
 
-        # Defers a cancellation while the fiber waits for the pool's lock, which a thread may have. Otherwise a check-in
-        # that is cancelled would lose its connection, and after a check-out that is cancelled, the pool's number of
-        # connections that are being made could remain too high.
+        # Defers a cancellation while the fiber waits for the pool's lock, which a thread may have. Otherwise a
+        # cancelled check-in would lose its connection. A cancelled check-out could leave the pool's number of
+        # connections that are being made too high.
         def synchronize
           mon_try_enter || Heddle.shield { mon_enter }
           yield

@@ -47,8 +47,8 @@ module Heddle
           ::ActiveRecord::ConnectionAdapters::ConnectionPool.prepend(ConnectionPool)
         end
 
-        # @return [Boolean] whether this fiber's asynchronous queries can run in tasks. As with threads, this is
-        #   possible only within a request or job, at whose end the tasks end.
+        # @return [Boolean] whether this fiber's asynchronous queries can run in tasks. As with a thread executor, this
+        #   is possible only within a request or job. The tasks end with the request or job.
         def possible?
           ::ActiveRecord.async_query_executor.nil? && Fiber.current_scheduler.is_a?(Scheduler) &&
             ::ActiveSupport::IsolatedExecutionState.isolation_level == :fiber && session?

@@ -18,6 +18,11 @@ module Heddle
       POLL_INTERVAL = 0.1
       # Heddle's record of a pool. The record must refer neither to the pool nor to its connections, which refer to the
       # pool: see {SideTable}.
+      #
+      # - waiters [Hash{Pool::Waiter => Symbol, nil}] the recorded waits ({#wait}), each with its shard
+      # - check_alarms [Hash{Concurrency::Context => Object}] the alarm for each loop's next check of its waits
+      # - waiting [Hash{Fiber => Symbol, nil}] Sequel only: all fibers that wait, each with its shard
+      # - warned [Boolean, nil] whether a nested check-out was reported
       State = Struct.new(:waiters, :check_alarms, :waiting, :warned)
       # The record of a connection's last user.
       class Slot < Pool::Slot
@@ -66,8 +71,8 @@ module Heddle
       end
 
       # Records a check-out. Must be called by the fiber that has checked the connection out. The library itself records
-      # the fiber. More is recorded only for tasks and for {HeldWhileWaiting}. Most requests start no task, so for them
-      # the recording costs nothing.
+      # the fiber. Heddle records more only for tasks and for {HeldWhileWaiting}. Most requests start no task, so for
+      # them the recording costs nothing.
       #
       # @param connection [Object]
       # @param scheduler [Scheduler]

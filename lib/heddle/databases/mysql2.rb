@@ -94,7 +94,8 @@ module Heddle
 
         private
 
-        # Marks the result as read: the driver keeps the rows, and reading it again without a block would fail.
+        # Marks the result as read, so that it is read in place only once: when the driver has all rows in its cache,
+        # its `each` fails without a block.
         def heddle_read_in_place(&)
           @heddle_read = true
           Heddle.without_offload(&)

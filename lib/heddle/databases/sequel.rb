@@ -149,7 +149,8 @@ module Heddle
         end
 
         # @param connection [Object]
-        # @return [Boolean] whether another fiber is cancelling the connection's query, because its own fiber was killed
+        # @return [Boolean] whether another fiber is cancelling the connection's query, because the fiber that sent it
+        #   was killed
         def settling?(connection) = postgresql?(connection) && Postgresql.settling?(connection)
 
         # @param connection [Object]

@@ -37,8 +37,8 @@ module Heddle
       # call this method.
       #
       # - Current numbers: `open` and `idle` connections; requests `waiting` for a connection.
-      # - Counters: `requests`; `opened` connections; `waits` for a connection; `stale` connections, which the server
-      #   closed while they were idle.
+      # - Counters: `requests`; `opened` connections; `waits` for a connection; `stale` connections: idle ones
+      #   that a request could not use, because the server had closed them or `idle_timeout` had passed.
       # - Totals in seconds: `wait_seconds` for a free connection, `connect_seconds` for opening connections, and
       #   `answer_seconds` from sending a request to receiving the response's head.
       # @return [Hash{String => Hash{Symbol => Numeric}}] in the order in which the origins were first used
@@ -120,8 +120,8 @@ module Heddle
       def delete(url, ...) = request("DELETE", url, ...)
 
       # @param method [String, Symbol]
-      # @param body [String, #read, #each, nil] an IO whose size is known is sent with Content-Length, any other in
-      #   chunks
+      # @param body [String, #read, #each, nil] an IO whose size is known is sent with Content-Length; any other IO, and
+      #   an object with `each`, in chunks
       # @param json [Object, nil] sent as JSON
       # @param form [Hash, nil] sent as application/x-www-form-urlencoded
       # @param multipart [Hash, nil] sent as multipart/form-data; values are Strings and IOs

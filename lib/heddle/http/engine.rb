@@ -5,7 +5,7 @@ require "heddle/net/sockets"
 module Heddle
   module HTTP
     # The HTTP service of a loop. It reads heads and bodies of requests of all HTTP versions without a fiber. Then
-    # {Net::Sockets} calls its block with an {Exchange}. The counters cover all HTTP versions together.
+    # {Net::Sockets} calls its block with an {Exchange}. The engine's counters cover all HTTP versions together.
     class Engine
       # Maximum bytes of a request's target in an event.
       TARGET = 200
@@ -25,8 +25,9 @@ module Heddle
       # @param proxies [Net::Networks, nil] proxies whose information about the client's address the log trusts
       # @param body_folder [String] folder for the unnamed files with bodies larger than `body_buffer`
       # @param stream_bodies [Boolean, Array<String>] the requests for which the block may be called before the body is
-      #   complete: all, none, or those with one of these paths or a path below. The block is called early if the body
-      #   is larger than `body_buffer`, if it is slow and of unknown length, or if the client waits for `100 Continue`
+      #   complete: all, none, or those with one of these paths or a path below one. The block is called early if the
+      #   body is larger than `body_buffer`, if it is slow and of unknown length, or if the client waits for
+      #   `100 Continue`
       # @param health_paths [Array<String>] the paths of health checks, whose requests admission never delays or rejects
       # @param on_event [#call, nil] called with the name of an event and its fields
       # @param http2 [Symbol] where clients may speak HTTP/2: :auto (everywhere), :tls (only over TLS) or :off
@@ -49,7 +50,7 @@ module Heddle
       def detach(socket, address) = @detached[socket] = address
 
       # @param address [Integer] number of a client's address
-      # @return [Integer] how many of its connections an application still uses
+      # @return [Integer] how many connections of this address the application has taken over and still uses
       def count_detached(address) = @detached.count { |socket, other| other == address && !socket.closed? }
 
       # Called when an application calls rack.hijack for an HTTP/2 request, which has no connection of its own. Reports

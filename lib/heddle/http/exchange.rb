@@ -20,7 +20,8 @@ module Heddle
         @body = body? ? RequestBody.new(self) : nil
       end
 
-      # @return [Response] made on demand; a response with a Hash of headers and an Array of Strings needs none
+      # @return [Response] made on demand. For a Hash of headers and an Array of Strings, C sends the response without
+      #   this object
       def response = @response ||= Response.new(self)
 
       # @return [Response, nil] the response, if {#response} was called earlier

@@ -35,7 +35,7 @@ module Heddle
         body_pause: 0.25,
         # Bytes of all chunk extensions of a body; common clients send no extensions.
         chunk_extension_limit: 4_096,
-        # Bytes by which the framing of a chunked body may exceed its data; enough for 2,700 chunks of one byte.
+        # Bytes by which the framing of a chunked body may exceed its data; enough for 4,096 chunks of one byte.
         chunk_overhead_limit: 16_384,
         # Seconds for which the server keeps reading from a rejected client, so that the client gets the response
         # instead of a reset; a few round trips.

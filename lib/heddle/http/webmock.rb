@@ -8,7 +8,8 @@ module Heddle
   # Requests and responses on the wire.
   module HTTP
     # Lets WebMock stub the requests of {Client}. Add `require "heddle/http/webmock"` to the test helper, after webmock.
-    # Streams can be stubbed, too. A stubbed redirect leads to the next stub.
+    # Requests of {Client#stream} can be stubbed, too. After a stubbed redirect, WebMock also gets the request to its
+    # target.
     class WebMockAdapter < ::WebMock::HttpLibAdapter
       adapter_for :heddle
 

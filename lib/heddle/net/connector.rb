@@ -18,7 +18,7 @@ module Heddle
       include Heddle::Error
     end
 
-    # Raised when the `allow:` or `deny_private:` option rejects all addresses of the host.
+    # Raised when `allow:` of {Net.connect}, or `deny_private:` of {HTTP::Client}, rejects all addresses of the host.
     class PrivateAddressError < IOError
       include Heddle::Error
     end

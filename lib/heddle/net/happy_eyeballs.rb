@@ -22,7 +22,7 @@ module Heddle
       end
 
       # @return [Socket]
-      # @raise [SystemCallError] the error of the first attempt, when all have failed
+      # @raise [SystemCallError] the error that came first, when all attempts have failed
       # @raise [ConnectTimeoutError]
       def run
         winner = nil

@@ -5,7 +5,7 @@ module Heddle
     # Shares of the pools whose size is limited for all workers together (`max_total`). A share is the right to have one
     # resource. The scoreboard (shared memory) has the counts, so the master can release the shares of a killed worker.
     class PoolShares
-      # While a worker that has no share waits for one, each other worker returns a share after this many seconds.
+      # A worker gives its only share to a waiting worker without a share at most once in this many seconds.
       ROTATION = 0.1
       private_constant :ROTATION
 
@@ -25,7 +25,8 @@ module Heddle
         end
 
         # Requests a share for one more resource.
-        # @return [Boolean] false: no share is free, or another worker with fewer shares waits for one
+        # @return [Boolean] false: no share is free, or the free shares are for other workers, which wait and have fewer
+        #   shares, or as many and have waited longer
         def take
           return false unless @scoreboard.take_share(@pool, @slot)
 
@@ -46,7 +47,7 @@ module Heddle
           @waits = waits
         end
 
-        # @return [Integer, nil] the smallest number of shares that another waiting worker has; nil: no other worker
+        # @return [Integer, nil] the smallest number of shares that any other waiting worker has; nil: no other worker
         #   waits, or a share is free
         def least_waiting = @scoreboard.least_waiting(@pool, @slot)
 

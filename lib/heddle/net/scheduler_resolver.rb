@@ -11,7 +11,8 @@ module Heddle
     # @return [Net::Resolver, nil] nil if it can't be loaded: in a Ractor of Ruby 3.3, unless the main Ractor has
     #   already loaded it
     def load_resolver
-      # Ruby's socket extension is the caller, so the fiber must not be switched while the files are loaded.
+      # Ruby's socket extension calls this method. A fiber that waited for the files here would appear to wait in a
+      # callback of a native library.
       Fiber.blocking { Net::Resolver }.new
     rescue Ractor::Error
       nil

@@ -23,8 +23,8 @@ module Heddle
     class Sockets
       # @param scheduler [Scheduler]
       # @param max_connections [Integer, nil] maximum number of connections at the same time. While further ones wait in
-      #   the kernel, the connections that have been idle for longest are closed. One address may have a quarter of
-      #   `max_connections`, or 16 if that is more; nil: there is no limit
+      #   the kernel, the connections that have been idle for longest are closed. Each address may have at most a
+      #   quarter of `max_connections`, or 16 connections if the quarter is less. nil: no limit
       # @param set [Symbol, nil] how events are received: `:epoll` (a separate epoll set) or `:selector` (the loop's
       #   selector); nil: the first of these that the system supports
       # @param service [Object] such as an HTTP::Engine; it chooses the protocol of each connection, and decides when to

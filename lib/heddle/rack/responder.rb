@@ -2,8 +2,8 @@
 
 module Heddle
   module Rack
-    # Sends the response that an application has returned. The kind of the body determines how (the Rack specification,
-    # "The Body").
+    # Sends the response that an application has returned. How it is sent depends on the kind of the body (the Rack
+    # specification, "The Body").
     class Responder
       class << self
         # @param body [#each, #call]
@@ -98,7 +98,7 @@ module Heddle
         @response.start(status, headers)
         unless @response.bodiless?
           begin_content(headers)
-          stream = open_stream # because other threads and fibers may call the block, too
+          stream = open_stream # for its lock: other threads and fibers may call the block, too
           body.each do |chunk|
             size_of(chunk)
             stream.write(chunk)
@@ -153,8 +153,9 @@ module Heddle
       end
 
       # Calls the application's block. The block owns the stream, and other fibers and threads may write to it and close
-      # it later, as with Puma and Falcon. The fiber is needed until then, because it decodes the rest of the request's
-      # body, and writes HTTP/2 frames. When the server stops, it closes an event stream, whose client connects again.
+      # it later, as with Puma and Falcon. This fiber waits until the stream is closed, because it decodes the rest of
+      # the request's body, and writes HTTP/2 frames. When the server stops, this method closes an event stream, whose
+      # client then connects again.
       def call(block, headers)
         ended = Thread::Queue.new # always empty
         stream = open_stream(ended)

@@ -98,7 +98,7 @@ module Heddle
 
       def thread_calls = Concurrency::Context.of(Fiber.current_scheduler).thread_calls
 
-      # Runs the block in the loop, alone.
+      # Runs the block in the loop, one block at a time.
       def in_turn(&)
         return @calls.ask { @lock.synchronize(&) } if @calls&.needed?
 

@@ -27,8 +27,8 @@ module Heddle
         private_constant :PARTIAL, :KNOWN, :ANY_ZLIB, :RAW, :SLACK, :SMALL_MEMBERS, :SMALL_MEMBER, :WINDOW,
                          :WINDOWS_A_TURN
 
-        # Returns the content codings of a body that can be decoded. For the status 206 returns none, because a part of
-        # a compressed body can't be decoded alone (RFC 9110, 14.2).
+        # Returns the content codings of a body. For the status 206 returns none, because a part of a compressed body
+        # can't be decoded alone (RFC 9110, 14.2).
         # @param head [H1::ReceivedResponse]
         # @return [Array<String>] the codings, in lower case, without `identity`
         def self.codings(head)

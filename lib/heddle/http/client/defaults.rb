@@ -29,7 +29,8 @@ module Heddle
         BODY_LIMIT = 67_108_864
         # Maximum size in bytes of a line of {Response#each_line}.
         LINE_LIMIT = 16_777_216
-        # Maximum bytes and number of a response's header lines. Keep equal to ext/heddle/http/h2/session_client.c.
+        # Maximum bytes and number of a response's header lines. Keep equal to the limits in
+        # ext/heddle/http/h2/session_client.c.
         HEADER_LIMIT = 65_536
         HEADER_COUNT = 256
         # Maximum number of interim responses (1xx) before the final one.

@@ -38,8 +38,8 @@ module Heddle
       class TimeoutError < Error; end
       # No connection of the origin was free in time (`timeout: { pool: … }`).
       class PoolTimeoutError < TimeoutError; end
-      # Resolving the name and connecting took too long (`connect`), or another request that was still connecting, and
-      # whose HTTP/2 connection this one was to share.
+      # Resolving the name and connecting took too long (`connect`). Also raised if another request was opening an
+      # HTTP/2 connection for both requests, and took too long.
       class ConnectTimeoutError < TimeoutError; end
       # The TLS handshake took too long (`tls`).
       class TLSTimeoutError < TimeoutError; end

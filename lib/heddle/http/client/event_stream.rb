@@ -84,7 +84,8 @@ module Heddle
           end
         end
 
-        # The block may send requests of its own, whose errors don't end this stream.
+        # Remembers an error that the block raises, for example in a request of its own. {#connect} passes this error to
+        # the caller. It must not take the error for a failure of this stream and reconnect.
         def yield_event(event)
           yield event
         rescue Error => e

@@ -17,7 +17,8 @@ module Heddle
         # @return [ConnectionSettings]
         attr_reader :settings
 
-        # @return [Array<String>] the field that each request has for the proxy: its name and value, or empty
+        # @return [Array<String>] name and value of the field that each request contains for the proxy; empty: there is
+        #   no such field
         attr_reader :proxy_fields
 
         # @param proxy [Proxy, nil]
@@ -116,9 +117,10 @@ module Heddle
           left
         end
 
-        # Drops this origin from the process's list if it has had no connection for `seconds`.
+        # Marks this origin as dropped if it has had no connection for `seconds`. {OriginRegistry} calls this method,
+        # and then removes the origin from its list.
         # @param key [Object] the origin's key in that list
-        # @return [Boolean] whether the origin was dropped
+        # @return [Boolean] whether the origin was marked
         def retire(key, seconds)
           @lock.synchronize do
             unused = @open.zero? && @unused_since <= now - seconds
@@ -171,7 +173,7 @@ module Heddle
           @unused_since = now if @open.zero?
         end
 
-        # Called when the registry dropped the origin while a request was about to use it.
+        # Puts the origin back into the registry, which has dropped it while a request was about to use it.
         def rejoin
           key = @lock.synchronize { @retired.tap { @retired = nil } }
           OriginRegistry.restore(key, self) if key

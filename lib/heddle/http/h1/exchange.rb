@@ -78,9 +78,9 @@ module Heddle
           finish(head.keep_alive, head.status)
         end
 
-        # Joins the hints of several calls to one 103 response, because clients and proxies treat each 103 as a complete
-        # response. The loop sends the 103 response when the request waits or the loop's tick ends; hints of later calls
-        # are sent in another 103 response.
+        # Joins the hints of several calls to one 103 response, because clients and proxies must handle each 103 like a
+        # complete response. The loop sends the 103 response when the request waits or the loop's tick ends; hints of
+        # later calls are sent in another 103 response.
         # @param headers [Hash{String => String, Array<String>}]
         # @return [void]
         # @raise [InvalidResponseError]
@@ -130,10 +130,10 @@ module Heddle
         # @return [Boolean]
         def hijacked? = defined?(@socket) ? true : false
 
-        # Takes the connection over, also after the head was sent. From then on, the connection no longer counts for the
-        # limits of the server's connections. So that the connections of one address can't use up the descriptors, this
-        # method closes the connection instead if the address already has as many detached connections as the maximum
-        # number of its other connections.
+        # Takes the connection over, also after the head was sent. From then on, the connection does not count for the
+        # server's limits of connections. Instead, each address may have as many detached connections as other ones, so
+        # that one address can't use up the descriptors. At that limit, this method closes the connection and raises
+        # {ClientGoneError}.
         # @return [Socket] the socket, with the bytes that were read ahead pushed back
         # @raise [ClientGoneError]
         def detach

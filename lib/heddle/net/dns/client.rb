@@ -94,7 +94,7 @@ module Heddle
 
         private
 
-        # @return [Array(String, Integer)]
+        # @return [Array(String, Integer or nil)] address and port; nil: the default port
         def endpoint(server)
           found = WITH_PORT.match(server) or return [server, nil]
           [found[:six] || found[:four], Integer(found[:port], 10)]

@@ -22,7 +22,7 @@ module Heddle
           def to_s = address
         end
 
-        # Types whose data is a single name (RFC 1035, section 3.3). It may be compressed.
+        # Types whose data is a single name (RFC 1035, section 3.3). The name may be compressed.
         NS = ::Data.define(:name) do
           def self.read(reader, _length) = new(Data.name(reader))
           def write(writer) = writer.name(name)

@@ -30,7 +30,8 @@ module Heddle
           @bytes << wire << 0
         end
 
-        # Writes a name. A name or suffix that was already written, in the same case, becomes a pointer.
+        # Writes a name. If the name or one of its suffixes was already written in the same letter case, writes a
+        # pointer to it.
         # @param text [String]
         def name(text)
           return point_to(@first_offset) if text == @first_text && !text.empty?

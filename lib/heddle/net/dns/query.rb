@@ -225,8 +225,8 @@ module Heddle
           self
         end
 
-        # Gives the record the name as this client wrote it: the name in a cached answer may differ in upper and lower
-        # case, because another client asked for it first.
+        # Gives the record the question's name. The record's name is then written as a pointer to the question, and so
+        # in the letter case that the client has used. The other name server may have used another case.
         def in_case(record) = record.name.casecmp?(name) ? record.with(name: name) : record
 
         # The response has an OPT record if the query has one (RFC 6891, section 6.1.1). The OPT record of the response

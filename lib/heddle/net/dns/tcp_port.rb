@@ -124,7 +124,7 @@ module Heddle
           forget(session)
         end
 
-        # Called when a session's task has failed, possibly before it began because there was no memory for its fiber.
+        # Called when a session's task has failed. A task without memory for its fiber fails before it begins.
         def note_failure(task, error)
           finish(@sessions.key(task)) if @sessions.value?(task)
           Events.report(:task_failed, task: task, error: ErrorText.full(error))

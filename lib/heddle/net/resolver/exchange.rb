@@ -13,8 +13,8 @@ module Heddle
 
         # Bytes; larger than the size that the query announces, because some servers send larger messages.
         MAX_DATAGRAM = 4_096
-        # After this many messages that don't match a question, TCP is used. They come from a faulty server, or from an
-        # attacker who guesses ids. Guessing does not help against TCP.
+        # After this many messages that don't match a question, TCP is used. Such messages come from a faulty server, or
+        # from an attacker who guesses ids. Guessing does not help against TCP.
         MAX_UNEXPECTED = 32
 
         attr_reader :replies
@@ -44,7 +44,7 @@ module Heddle
         # Whether neither a reply nor an error has come within the time limit.
         def silent? = @replies.empty? && @errors.empty?
 
-        # @return [String, nil] why the server has not answered all questions; nil: it has
+        # @return [String, nil] why the server has not answered all questions; nil: it has answered all
         def trouble
           failed = @replies.each_value.filter_map { |reply| reply.error if reply.failed? }
           return failed.uniq.join(", ") unless failed.empty?

@@ -7,7 +7,7 @@ module Heddle
       #
       # @api private
       class NameServers
-        # Maximum number of additional messages for aliases (CNAME).
+        # Maximum number of additional queries to follow aliases (CNAME).
         MAX_ALIASES = 8
         # Maximum TTL in seconds if the answer for one of the two record types is missing.
         PARTIAL_TTL = 30

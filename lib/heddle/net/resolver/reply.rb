@@ -26,7 +26,8 @@ module Heddle
           id, flags, *counts = bytes.unpack("n6")
           return nil unless id == query.id && flags.anybits?(RESPONSE) && flags.nobits?(OPCODE)
 
-          # Records are read only from complete messages without an error. Others may end anywhere or have any content.
+          # Records are read only from complete messages without an error. Other messages may end anywhere or have any
+          # content.
           complete = flags.nobits?(TRUNCATED) && ANSWERED.include?(DNS::Codes.rcode_name(flags & RCODE))
           counts.fill(0, 1) unless complete
           counts = [counts.first, query.max_answers, 0, 0] if query.max_answers && counts[1] > query.max_answers

@@ -24,7 +24,7 @@ module Heddle
         PROTOCOLS = %w[h2 http/1.1 http/1.0].freeze
         private_constant :CHECK_INTERVAL, :DAY, :EXPIRY_NOTICE, :SHARED_LIMIT
 
-        # What {#load} has read from the files, and their stamps.
+        # What {#load} has read from the files, and the stamp of each file (see {KeyFiles.stamp}).
         Loaded = Data.define(:credentials, :contexts, :stamp) do
           def same?(other) = credentials.dump == other.credentials.dump
         end

@@ -64,7 +64,8 @@ module Heddle
         end
 
         # Selects the context for the client's host name, and so confirms the name (RFC 6066, 3). With OpenSSL,
-        # {ServerNames} has already selected it. LibreSSL lacks the required callback (SSL_CTX_set_client_hello_cb).
+        # {ServerNames} has already selected the context. LibreSSL lacks the function that {ServerNames} needs
+        # (SSL_CTX_set_client_hello_cb).
         def find((_, name))
           return unless name
 
