@@ -48,7 +48,7 @@ module Heddle
   autoload :ClientGoneError, "heddle/http/client_gone_error"
 end
 
-# Required, because an autoload does not work for constants that the extension has already defined.
+# These files are required, because an autoload does not work for constants that the extension has already defined.
 require "heddle/http/engine"
 require "heddle/http/exchange"
 require "heddle/http/h1/exchange"

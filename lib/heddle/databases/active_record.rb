@@ -186,7 +186,7 @@ module Heddle
           limit && heddle_grows? ? limit.make(waited) { super(&) } : super(&)
         end
 
-        # Rails has this method since 7.2.
+        # Active Record has had this method since version 7.2.
         def connection_lease
           Databases::ActiveRecord.check_isolation if Fiber.current_scheduler.is_a?(Scheduler)
           super

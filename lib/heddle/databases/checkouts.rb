@@ -92,7 +92,7 @@ module Heddle
       end
 
       # Runs the block, in which the calling fiber waits for a connection. The wait is recorded only if the fiber, or a
-      # task that waits for it, may have a connection. Otherwise the wait can't delay the return of a connection.
+      # task that waits for it, possibly has a connection. Otherwise the wait can't delay the return of a connection.
       #
       # @param scheduler [Scheduler]
       # @param server [Symbol, nil] the shard, if the pool has several
@@ -129,7 +129,7 @@ module Heddle
 
       # Called by a waiting fiber, which has locked the pool.
       #
-      # @return [Boolean] whether the fiber may have a connection; true also if the pool can open another
+      # @return [Boolean] whether the fiber possibly has a connection; true also if the pool can open another
       def may_hold?(fiber, server)
         holders = holders(server)
         holders.nil? || holders.include?(fiber)

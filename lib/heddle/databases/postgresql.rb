@@ -91,8 +91,8 @@ module Heddle
         # @return [Boolean] whether a fiber that {abandon} has started uses it
         def settling?(connection) = !SETTLEMENTS[connection].nil?
 
-        # Ends the pipeline mode that the last user may have begun, because the next user could send no ordinary query.
-        # If libpq refuses because results are pending, the connection is closed.
+        # Ends the pipeline mode that the last user may have begun, and in which the next user could send no ordinary
+        # query. If libpq refuses because results are pending, the connection is closed.
         #
         # @param connection [PG::Connection] a settled connection
         # @return [Boolean] whether the connection can be used

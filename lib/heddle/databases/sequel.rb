@@ -105,7 +105,7 @@ module Heddle
 
         # Lets the fiber wait in Ruby for the lock of a SQLite file. By default SQLite itself waits and keeps the GVL,
         # so the fiber that has the file's lock can't continue, and the wait fails after `timeout`. Does nothing if the
-        # application prepares connections itself (`after_connect`), because it may have configured another way.
+        # application prepares connections itself (`after_connect`), because it may have configured another way to wait.
         #
         # @param connection [Object]
         # @param options [Hash] the options of the connection's server

@@ -5,10 +5,13 @@ module Heddle
     # One request and its response, with the same interface for each HTTP version. The {Engine} makes an exchange for
     # each request. Each HTTP version has a subclass.
     #
-    # The subclasses define the methods that depend on the version: `make_head`, `send_head`, `hold_head`,
-    # `release_head`, `withdraw_head`, `send_whole`, `send_content`, `send_end`, `send_early_hints` and `send_continue`;
-    # `refuse`, `close`, `drain` and `send_file`; `received?`, `expects?`, `end_expectation`, `buffered?`, `decode` and
-    # `fill` for the request's body; `interim?` and `hijack?`.
+    # Each subclass defines `make_head`, `send_head`, `hold_head`, `release_head`, `withdraw_head`, `send_whole`,
+    # `send_content`, `send_end`, `send_early_hints`, `send_continue`, `send_file` and `drain`; `call` and `detach`,
+    # which take the connection over or raise; `interim?`, `hijack?` and `gone?`.
+    #
+    # The C extension defines further methods of this class, such as `write`, `reject` and `close`, and `received?`,
+    # `expects?`, `end_expectation`, `buffered?`, `decode` and `fill` for the request's body. They call the operations
+    # of the HTTP version (ext/heddle/http/exchange.h).
     class Exchange
       # @return [String, nil] the request ID that the server has assigned, if any
       attr_accessor :request_id
@@ -27,10 +30,11 @@ module Heddle
       # @return [Response, nil] the response, if {#response} was called earlier
       def response? = @response
 
-      # @return [Boolean] whether the application has taken the connection over
+      # @return [Boolean] whether the application has taken the connection over by env["rack.hijack"]
       def hijacked? = false
 
-      # @return [Boolean] whether the application owns the connection, before or after the response's head was sent
+      # @return [Boolean] whether the application owns the connection, by env["rack.hijack"] or by `rack.hijack` in the
+      #   response's headers
       def detached? = false
 
       # @return [Boolean] whether the response has begun, so that its status can't change

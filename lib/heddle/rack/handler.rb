@@ -71,7 +71,7 @@ module Heddle
       # A complete body without Content-Length gets CONTENT_LENGTH in the env; over HTTP/2, Rails would not read it
       # otherwise. A body without Content-Length that is still being received gets HTTP_TRANSFER_ENCODING, even over
       # HTTP/2, because nothing else in the env shows that there is a body. The bytes after CONNECT belong to a tunnel
-      # and are not a body (RFC 9113, section 8.5). If the application does not read them, a WebSocket does.
+      # and are not a body (RFC 9113, section 8.5). The application or a WebSocket reads them.
       # @param reader [HTTP::Exchange, ExchangeProxy] reads the body if it is streamed
       # @return [Input, StreamedInput]
       def add_input(env, exchange, reader)

@@ -142,7 +142,7 @@ class DNSMessageTest < Minitest::Test
 
     error = assert_raises(DNS::MalformedError) { DNS::Message.parse(bytes) }
 
-    assert_match(/more than \d+ labels/, error.message)
+    assert_match(/over \d+ labels and pointers/, error.message)
   end
 
   # A record's data holds pointers, each to the one before it; the next record's owner points to the last.

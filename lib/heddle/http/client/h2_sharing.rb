@@ -186,7 +186,7 @@ module Heddle
           return if woken
 
           phase, why = dialing ? [ConnectTimeoutError, "another request was still opening the connection"] : BUSY
-          raise time == limit ? phase : TotalTimeoutError, "#{@origin}: #{why} when the time limit of this one passed"
+          raise time == limit ? phase : TotalTimeoutError, "#{@origin}: #{why} when this request's time limit passed"
         end
 
         # How long to wait while another request opens the connection. The time limit `pool` applies only to a busy

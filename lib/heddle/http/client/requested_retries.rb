@@ -22,6 +22,7 @@ module Heddle
         LONGEST_RETRY_AFTER = 60
         # Statuses of an overloaded server, or of a proxy that can't reach a server.
         STATUSES = [429, 502, 503, 504].freeze
+        # Errors of a connection attempt: no byte of the request was sent.
         UNSENT = [ConnectError, ConnectTimeoutError, TLSTimeoutError].freeze
         # Errors that another attempt can't solve, or after which the server might process the request twice.
         FINAL = [TLSError, PrivateAddressError, OutcomeUnknownError].freeze

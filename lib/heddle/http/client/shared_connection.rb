@@ -7,7 +7,7 @@ module Heddle
       # same time.
       #
       # It has no fiber or thread of its own. One of the fibers and threads that wait for a response is the reader. It
-      # reads for all of them, and wakes each one whose response has received data. When the reader has its own
+      # reads for all of them, and wakes each of them when data of its response has come. When the reader has its own
       # response, another fiber becomes the reader. While no request waits, {OriginRegistry} checks the connection.
       #
       # @api private

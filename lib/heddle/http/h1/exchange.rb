@@ -149,7 +149,7 @@ module Heddle
           end
         end
 
-        # @return [Boolean] whether the application owns the connection, before or after the response's head was sent
+        # @see HTTP::Exchange#detached?
         def detached? = defined?(@detached) ? true : false
 
         private

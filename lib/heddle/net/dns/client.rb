@@ -10,16 +10,17 @@ module Heddle
       #     client = Heddle::Net::DNS::Client.new("192.0.2.53", "[2001:db8::53]:5353")
       #     client.records("example.org", :MX).each { |record| puts record.data.exchange }
       #
-      # Each query has its own source port, and an id from the kernel's random numbers (RFC 5452). The client sends it
-      # over UDP with EDNS and a maximum response size of 1,232 bytes. It omits EDNS if a server does not support it,
-      # and uses TCP if the response is truncated. TCP connections stay open for up to 5 s, for further queries. Tasks
-      # that ask the same question at the same time share one query.
+      # Each query has its own source port, and an id from the kernel's random numbers (RFC 5452). The client sends a
+      # query over UDP, with EDNS and a maximum response size of 1,232 bytes. The client omits EDNS if a server does not
+      # support it, and uses TCP if the response is truncated. TCP connections stay open for up to 5 s, for further
+      # queries. Tasks that ask the same question at the same time share one query.
       #
       # Only one loop, or one thread without a loop, may use a client.
       class Client
         # Maximum bytes of cached answers.
         CACHE_SIZE = 4 * 1_024 * 1_024
-        # Maximum number of lookups to find the records of one name; each further one follows an alias (CNAME).
+        # Maximum number of lookups to find the records of one name. Each lookup after the first follows an alias
+        # (CNAME).
         MAX_ALIASES = 8
         WITH_PORT = /\A(?:\[(?<six>[^\]]+)\]|(?<four>[^:\[\]]+)):(?<port>\d{1,5})\z/
         CHECKING_DISABLED = Message::FLAGS[:checking_disabled]

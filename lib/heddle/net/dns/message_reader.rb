@@ -85,7 +85,7 @@ module Heddle
           after = nil
           pointers = 0
           until (size = byte(offset)).zero?
-            raise MalformedError, "the message has more than #{MAX_STEPS} labels" if (@steps += 1) > MAX_STEPS
+            raise MalformedError, "the message has over #{MAX_STEPS} labels and pointers" if (@steps += 1) > MAX_STEPS
 
             if size >= POINTER
               target = ((size << 8) | byte(offset + 1)) & POINTER_OFFSET

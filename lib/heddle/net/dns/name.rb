@@ -6,7 +6,7 @@ module Heddle
       # Converts domain names between text and wire format (RFC 1035, sections 3.1 and 5.1).
       #
       # The text has no final dot; the root is "". Inside a label, `\.` is a dot and `\\` is a backslash. Spaces, and
-      # bytes outside of printable ASCII, are written as three decimal digits: `\032` is a space.
+      # bytes outside of printable ASCII, are written as a backslash and three decimal digits: `\032` is a space.
       module Name
         MAX_LABEL = 63
         # Maximum bytes in wire format, without the final zero (RFC 1035, section 2.3.4).

@@ -8,7 +8,7 @@ module Heddle
       # - name [String] in lower case, without the final dot
       # - type [Symbol]
       # - klass [Integer] 1 for IN
-      # - wire [String] the name in wire format as received; the response repeats it in the same case
+      # - wire [String] the name in wire format as received; the response repeats it in the same letter case
       Question = ::Data.define(:name, :type, :klass, :wire) do
         def self.read(reader)
           wire = reader.name

@@ -5,7 +5,7 @@ module Heddle
     module DNS
       # One resource record of class IN. Frozen.
       #
-      # - name [String] the owner, without the final dot, in its original case
+      # - name [String] the owner, without the final dot, in its original letter case
       # - type [Symbol]
       # - ttl [Integer] seconds
       # - data [Object] one of {Data}'s classes

@@ -4,8 +4,8 @@ module Heddle
   module Net
     class TLS
       # The certificates of a listener. The first certificate is for clients that send no host name or an unknown one.
-      # The files are checked at most once a second. If one has changed, all files are read again. If a new certificate
-      # can't be used, the old ones remain in use.
+      # The files of the certificates are checked at most once a second. If one has changed, all files are read again.
+      # If a new certificate can't be used, the old ones remain in use.
       #
       # In single-process mode, the serving process checks the files when a client connects. A master calls {#share}
       # once and then {#refresh} regularly. Then only the master reads the files, and its child processes use what it

@@ -4,7 +4,7 @@ module Heddle
   module Net
     class TLS
       # Determines whether the clients of a listener must send a certificate, and which certificate authorities (CA) are
-      # accepted. {Certificates} reads the file again when it changes.
+      # accepted. {Certificates} reads the authorities' file again when it changes.
       class ClientCheck
         MODES = {
           none: OpenSSL::SSL::VERIFY_NONE,
