@@ -155,8 +155,8 @@ module Heddle
         # @api private
         def heddle_size = @connections.to_a.size
 
-        # Is the pool closing all its connections now, or was it discarded? While the pool closes its connections, it
-        # iterates over its list of them, so other code must not remove a connection from the list.
+        # Is the pool closing all its connections now, or was it discarded? A pool that closes its connections iterates
+        # over the list of them, so other code must not remove a connection from that list.
         #
         # @api private
         def heddle_closing? = @connections.nil? || @threads_blocking_new_connections.positive?

@@ -58,7 +58,8 @@ module Heddle
           Thread.handle_interrupt(INTERRUPTIBLE, &)
         end
 
-        # Has no effect if the driver has already closed the connection, because the wait for a result was interrupted.
+        # If the wait for a result was interrupted, the driver has already closed the connection. Then this has no
+        # effect.
         def heddle_disconnect = close
       end
 

@@ -74,7 +74,7 @@ module Heddle
         nil
       end
 
-      # @return [Array<Socket>, nil] sockets that have connected or failed; nil: none did so within {longest_wait}
+      # @return [Array<Socket>, nil] sockets that have connected or failed; nil: none has within {longest_wait}
       def ready_sockets
         sockets = @pending.keys
         return IO.select(nil, sockets, nil, longest_wait)&.at(1) if sockets.size > 1

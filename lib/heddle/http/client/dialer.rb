@@ -50,7 +50,7 @@ module Heddle
           return connector if known.equal?(limits)
 
           connector = connector(@host, @port, @tls, limits)
-          @direct = [limits, connector].freeze # both in one assignment, because other threads may read it
+          @direct = [limits, connector].freeze # one assignment for both, because other threads may read them
           connector
         end
 

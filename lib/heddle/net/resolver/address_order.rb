@@ -4,9 +4,8 @@ module Heddle
   module Net
     class Resolver
       # Sorts IPv4 and IPv6 addresses in the order in which a client should try them, like libc (RFC 6724, section 6).
-      # Addresses of a family without a route come last (rule 1). The addresses with a route, and those without, are
-      # each sorted by their precedence in the policy table (rule 6). If all addresses are of one family, they keep
-      # their order.
+      # Addresses of a family without a route come last (rule 1). Otherwise the precedence in the policy table decides
+      # (rule 6). If all addresses are of one family, they keep their order.
       #
       # @api private
       class AddressOrder

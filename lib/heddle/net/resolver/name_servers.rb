@@ -43,8 +43,8 @@ module Heddle
 
         private
 
-        # Accepts a partial result in two cases: the name does not exist, which applies to all types, or there are
-        # addresses already, so that another attempt for the other type is not worth the wait.
+        # Accepts a result without one of the types in two cases. Either the name does not exist, which applies to all
+        # types. Or there are addresses of the other type, so that another attempt is not worth the wait.
         def ask(name, types)
           answers = {}
           ask_servers(name, -> { Query.each_type(name, types - answers.keys) }) do |exchange|
