@@ -157,7 +157,7 @@ module Heddle
       # the request's body, and writes HTTP/2 frames. When the server stops, this method closes an event stream, whose
       # client then connects again.
       def call(block, headers)
-        ended = Thread::Queue.new # always empty
+        ended = Thread::Queue.new # gets no entries; the stream closes it when the response has ended
         stream = open_stream(ended)
         block.call(stream)
         until ended.pop(timeout: EventStream::POLL_INTERVAL) || ended.closed?

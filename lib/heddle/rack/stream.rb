@@ -8,7 +8,7 @@ module Heddle
     class Stream
       # @param input [Input, NoInput]
       # @param exchange [HTTP::Exchange]
-      # @param ended [Thread::Queue, nil] is closed when the response has ended
+      # @param ended [Thread::Queue, nil] a queue to close when the response has ended; nil: no fiber waits for the end
       def initialize(input, exchange, ended = nil)
         @input = input
         @response = exchange.response
