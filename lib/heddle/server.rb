@@ -26,7 +26,7 @@ module Heddle
     private_constant :NOT_SERVING
 
     # Loads all constants that workers and requests need. If they were loaded later, a deployment might have removed the
-    # files, no descriptor might be free to open them, and workers would not share their memory.
+    # files, no descriptor might be free to open a file, and each worker would have its own copy of the code in memory.
     # @return [void]
     def self.load_everything
       Protection.names.each { |name| Protection.fetch(name) }
@@ -46,7 +46,7 @@ module Heddle
     #   worker) and this worker's index in it; nil: this process is the only one
     # @param reserve [Integer] this worker's rank among the reserve workers (they serve only while all others are
     #   blocked), counted from 1; 0: it is not a reserve worker
-    # @param protect [Boolean, String, nil] true: enable all protections, as `heddle protect on` does; a String: enable
+    # @param protect [true, String, nil] true: enable all protections, as `heddle protect on` does; a String: enable
     #   none, for this reason; nil: enable those that the option `protect` lists
     # @param handoff_sockets [Array(BasicSocket, BasicSocket), nil] the socket that sends connections to other workers,
     #   and the socket that receives connections from them
@@ -87,7 +87,7 @@ module Heddle
     # @return [void]
     def close = @listeners.close
 
-    # @return [Array<String>] the server's URLs, for a person
+    # @return [Array<String>] the server's URLs, for display
     def urls = @listeners.map(&:url).uniq
 
     # @return [Array<Net::TLS::Certificates>] the certificates of all TLS addresses
@@ -96,7 +96,7 @@ module Heddle
     # @return [String, nil] why the protections are off; nil: they are on
     attr_reader :unprotected
 
-    # Switches the protections on or off for later calls. May be called from any thread.
+    # Switches the protections on or off. Calls that already run are not affected. May be called from any thread.
     # @param reason [String, nil] why the protections are switched off; nil: all are switched on, as `heddle protect on`
     #   does
     # @return [void]
@@ -262,8 +262,8 @@ module Heddle
       raise BootError, "#{Options::BY_NAME.fetch(:offload_allow).flag}: #{e.message}"
     end
 
-    # Runs the log, the signal handlers and the guard against failed threads, once for each process. Called in the first
-    # loop.
+    # Runs the log, the signal handlers and the guard against exceptions from other threads ({ThreadGuard}) while the
+    # block runs. Called once in each process, in the first loop.
     def with_services(signals, &)
       @log.start
       watch = SingleProcess::Signals.new(self, @log, @stop_deadline).watch if signals

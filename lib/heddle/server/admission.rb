@@ -34,7 +34,8 @@ module Heddle
       # @param log [#event]
       # @param limit [Integer, nil] a fixed maximum of requests that run at once; nil: {AdmissionPolicy} computes it
       # @param reason [Symbol] what sets the fixed maximum: :max_requests or :threads
-      # @param connections [Integer, nil] the maximum number of connections, to log when it is reached
+      # @param connections [Integer, nil] the maximum number of connections, for a log line when it is reached; nil: no
+      #   such line
       # @param memory [#call] returns the bytes that the server uses; nil: not known
       def initialize(sockets, configuration, log, limit: nil, reason: :max_requests, connections: nil,
                      memory: -> { Memory.compared(configuration.memory_budget) })

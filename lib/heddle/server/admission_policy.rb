@@ -27,7 +27,7 @@ module Heddle
       CUT = 0.8
       # Minimum seconds between two cuts, so that the first one can take effect.
       CUT_INTERVAL = 0.5
-      # With each sample, the limit grows by this share of itself.
+      # While the limit grows, each sample raises it by this share of itself.
       GROWTH = 0.1
       # The high-water mark is the memory at the last cut. When the memory falls below this share of its limit, the mark
       # is reset. The next time, any memory above the limit causes a cut, not only growth above the mark.
@@ -36,7 +36,7 @@ module Heddle
       LIFT_AFTER = 10
       # The time constant, in seconds, of the moving averages.
       AVERAGED = 1.0
-      # The memory grows if it is above the high-water mark by more than this share of its limit.
+      # The memory counts as growing if it is above the high-water mark by more than this share of its limit.
       MIN_MEMORY_GROWTH = 0.005
       private_constant :CUT, :CUT_INTERVAL, :GROWTH, :SUFFICIENT, :LIFT_AFTER, :MIN_MEMORY_GROWTH
 

@@ -69,8 +69,8 @@ module Heddle
                                   "https://example.com, or *, but has #{wrong.inspect}"
       end
 
-      # Checks the option `selector`, or else finds the best selector. Called before any process is forked, so that a
-      # problem is logged once, not by each process.
+      # Checks the option `selector`. If the option is not set, finds the best selector. Called before any process is
+      # forked, so that a problem is logged once, not by each process.
       # @return [void]
       # @raise [ConfigurationError] if the chosen selector does not work on this machine
       def check_selector

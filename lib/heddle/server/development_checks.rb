@@ -3,8 +3,8 @@
 module Heddle
   class Server
     # Adds to an application in development what `rackup` adds: a page for exceptions, and the checks of Rack::Lint.
-    # Rails applications have their own. The request's body is not wrapped: Rack::Lint would hide `rewind` and other
-    # methods that the body has in production.
+    # Rails has its own error page, so a Rails application gets neither. The request's body is not wrapped: Rack::Lint
+    # would hide `rewind` and other methods that the body has in production.
     class DevelopmentChecks
       KEPT = %w[rack.input rack.hijack].freeze
       private_constant :KEPT

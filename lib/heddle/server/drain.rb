@@ -7,7 +7,8 @@ module Heddle
     class Drain
       include MonotonicClock
 
-      # A connection that has been idle for fewer seconds may still send a request: a longer idle one is closed at once.
+      # A connection that has been idle for at least this many seconds is closed at once. Other idle connections may
+      # still send a request.
       LAST_REQUEST_TIMEOUT = 0.25
       # Seconds between two checks whether to stop at once. They are needed because another thread may request an
       # immediate stop just before the drain begins to wait.
@@ -16,9 +17,9 @@ module Heddle
       HANDOFF_INTERVAL = 0.02
       # Maximum seconds to wait until a busy WebSocket is idle, so that it can be handed off to another worker.
       IDLE_WAIT = 1.0
-      # The share of stop_timeout for handing off WebSockets, if that is longer than IDLE_WAIT. The handoff takes time
-      # because the application is asked for the state of each WebSocket. The remaining time is for WebSockets that are
-      # closed.
+      # WebSockets are handed off during this share of stop_timeout, but for at least IDLE_WAIT seconds. The handoff
+      # takes time because the application is asked for the state of each WebSocket. The remaining time is for
+      # WebSockets that are closed.
       STATE_SHARE = 0.2
       # Seconds within which clients of Action Cable may close their connections.
       CABLE_CLOSE_TIMEOUT = 1.0
@@ -32,7 +33,8 @@ module Heddle
       # @param handoff_sender [BasicSocket, false, nil] see {Server#stop}
       # @param handoff_receiver [BasicSocket, nil] the socket from which this worker and the others receive connections
       #   that were handed off
-      # @param replaced [#call] whether other workers still keep serving; false from the moment at which all stop
+      # @param replaced [#call] returns whether other workers keep serving and can receive connections; false from the
+      #   moment at which all stop
       # @yieldreturn [Boolean] whether to stop at once
       def initialize(sockets, engine, configuration, log, replaced:, handoff_sender: nil, handoff_receiver: nil,
                      &at_once)
@@ -48,8 +50,8 @@ module Heddle
         @deadline = now + @stop_timeout
       end
 
-      # Runs until every request is answered, stop_timeout has passed, or the block of {#initialize} returns true. To
-      # make it check that block, wake its fiber.
+      # Runs until every request is answered, stop_timeout has passed, or the block of {#initialize} returns true. Wake
+      # the fiber that runs this method to make it call that block at once.
       # @yield when the loop has stopped accepting connections
       # @return [Boolean] whether every request was answered
       def run(&)
@@ -67,8 +69,8 @@ module Heddle
       private
 
       # Used when no other worker keeps serving, or the other workers can't receive connections. Serves the connections
-      # in the kernel's queue, because perhaps only this worker can. A client that has just connected, or is sending a
-      # request, gets a response that announces the end of the connection.
+      # in the kernel's queue, because perhaps no other process can accept them. A client that has just
+      # connected, or is sending a request, gets a response that announces the end of the connection.
       def drain_queue
         @sockets.accept_rest
         accept_own_handoffs if @handoff_receiver
@@ -117,7 +119,8 @@ module Heddle
       end
 
       # Connections that the application has taken over (rack.hijack) can't be handed off. At a reload they remain open
-      # until the time is up. When the whole server stops, they are not kept open, which would not help their clients.
+      # until stop_timeout has passed. When the whole server stops, waiting would not help their clients, so these
+      # connections are not kept open.
       def close_detached
         await_detached(@deadline, &@replaced)
         await_detached(now + CABLE_CLOSE_TIMEOUT) { true } if @engine.detached? && Rails.close_cables(@log)

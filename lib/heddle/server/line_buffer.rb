@@ -11,8 +11,8 @@ module Heddle
       DELAY = 0.05
       # Maximum number of bytes that wait to be written. Further lines are dropped and counted.
       LIMIT = 1_048_576
-      # Maximum number of seconds that a call waits until its line is written. After such a wait, further calls return
-      # at once, as long as the stream accepts no lines.
+      # Maximum number of seconds that a call waits until its line is written. After a call has waited in vain for this
+      # long, further calls return at once, as long as the stream accepts no lines.
       TIMEOUT = 1
       private_constant :DELAY, :LIMIT, :TIMEOUT
 
@@ -141,7 +141,7 @@ module Heddle
         @reason = PrintableText.line(ErrorText.reason(e))
       end
 
-      # Counts in the bytes, because the text may contain bytes that are not UTF-8.
+      # Counts in a binary copy, because String#count raises for invalid UTF-8.
       def count_lines(text) = text.b.count("\n")
     end
   end

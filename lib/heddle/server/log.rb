@@ -49,9 +49,9 @@ module Heddle
       # @param access [Boolean] whether requests are logged
       # @param format [Symbol] one of {FORMATS}
       # @param level [Symbol] one of {Events::LEVELS}: less important events are not logged
-      # @param file [Boolean] whether the output is a log file. Then it receives errors, too, unless the format is clf
-      #   or combined, and in the format text each line begins with the date. A journal or a container's log adds the
-      #   date by itself.
+      # @param file [Boolean] whether the output is a log file. A log file also receives errors, except in the formats
+      #   clf and combined. In the format text, each of its lines begins with the date; a journal or a container's log
+      #   adds the date by itself.
       def initialize(output: $stdout, errors: $stderr, access: true, format: :text, level: :info, file: false)
         name, kind = FORMATS.fetch(format)
         arguments = kind ? [HTTP::AccessLog.const_get(kind)] : []
@@ -95,7 +95,7 @@ module Heddle
       # @param address [String] the address of the client
       # @param status [Integer] the status of the response
       # @param reason [String]
-      # @param by_admission [Boolean] whether {Admission} counts this rejection in its own event, which reports several
+      # @param by_admission [Boolean] whether {Admission} reports this rejection, together with others, in its own event
       def rejected(address, status, reason, by_admission)
         if @access then @output.write(@format.rejected(address, status, reason))
         elsif status == 503 && !by_admission then report_shortage(reason)

@@ -60,7 +60,7 @@ module Heddle
         end
       end
 
-      # A worker that does not respond to the master has no parts.
+      # A worker that does not respond to the master reports neither pools nor HTTP clients.
       def parts(scope)
         key, labels = Families::PARTS.fetch(scope)
         @report[:workers].flat_map do |one|

@@ -22,7 +22,7 @@ module Heddle
       end
 
       # @return [Hash{String => String}] the option's default, values, flag, variable, and an example for the
-      #   configuration file; what an option does not have is left out
+      #   configuration file; entries that do not apply to the option are left out
       def attributes
         { "default" => option.default_text, "values" => values, "flag" => flags, "variable" => variables,
           "file" => option.example }.reject { |_, value| value.nil? || value.empty? }

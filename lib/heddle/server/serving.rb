@@ -17,7 +17,7 @@ module Heddle
       # @return [HTTP::Engine, nil] the engine that counts requests and their durations; nil: the loop has not begun
       attr_reader :engine
 
-      # @return [BasicSocket, nil] see {Server#stop}
+      # @return [BasicSocket, false, nil] see {Server#stop}
       attr_writer :handoff_sender
 
       # @param configuration [Configuration]
@@ -174,7 +174,8 @@ module Heddle
         Heddle.async(name: "pools", background: true) { watch_pools(sockets) }
       end
 
-      # Workers share the size of a pool. Runs in a task that reacts when other workers wait for a share, or return one.
+      # Pools with `max_total` share that limit with the same pools of the other workers. Runs in a task that reacts
+      # when another worker waits for a share of the limit, or returns one.
       def watch_pools(sockets)
         sockets.wake_at_pool_change(Fiber.current)
         seconds = nil

@@ -12,7 +12,7 @@ module Heddle
       attr_reader :path
 
       # @param path [String]
-      # @param mode [Integer, nil] the permissions of the socket's file
+      # @param mode [Integer, nil] the permissions of the socket's file; nil: those that the umask leaves
       # @param owner [String, nil] the file's owner: `user`, `user:group` or `:group`
       # @param proxied [Boolean] whether connections of trusted proxies begin with a PROXY header
       def initialize(path, mode, owner: nil, proxied: false)

@@ -7,7 +7,7 @@ module Heddle
       # application is loaded in the mold, the process from which workers are forked. A fork copies only the thread that
       # forks, so workers don't have the other threads.
       class BootThreads
-        # Match the names or files of threads that their libraries start again after a fork.
+        # Patterns for the names or files of threads whose libraries start them again after a fork.
         RENEWED = [/\ATimeout stdlib thread\z/, /\Aheddle log\z/, %r{/lib/heddle/}, %r{/timeout\.rb:\d}].freeze
         private_constant :RENEWED
 

@@ -5,16 +5,18 @@ require "socket"
 module Heddle
   class Server
     module Cluster
-      # Connections that the application has opened while a worker served, for example to an upstream service, in the
-      # copy of that worker that becomes the mold. All workers forked from the copy would send on the same connection,
-      # and one could get the response that another is waiting for.
+      # The connections of the application in a process that becomes the mold. A worker forks that process after it has
+      # served (`refork_after`), so the process has copies of the connections that the application has opened meanwhile,
+      # for example to an upstream service. All workers forked from the mold would send on the same connection, and one
+      # worker could get the response that another one waits for.
       module CopiedConnections
         # @return [Array<String>] the sockets of this process; none without /proc
         def self.list = sockets.map(&:last)
 
-        # Cuts this process off from the connections. Reading from one finds the end of the stream, as when the peer has
-        # closed it, so that the application connects anew. The connections themselves stay open in the worker.
-        # @param known [Array<String>] the sockets of the worker before it served, which stay
+        # Replaces the connections in this process by a closed one. When the application then reads from one of them, it
+        # gets the end of the stream, as if the peer had closed it, and connects again. The connections themselves stay
+        # open in the worker.
+        # @param known [Array<String>] the sockets that the worker had before it served; they are kept
         # @return [void]
         def self.cut(known)
           closed, peer = UNIXSocket.pair
@@ -28,11 +30,11 @@ module Heddle
             name = ::File.readlink(path)
             [::File.basename(path).to_i, name] if name.start_with?("socket:")
           rescue SystemCallError
-            nil # the descriptor of the folder itself
+            nil # glob itself opened this descriptor to read the folder, and has closed it
           end
         end
 
-        # Heddle's own sockets have no address at the other end.
+        # Keeps Heddle's own sockets: they are socket pairs, which have no address at the other end.
         def self.replace(number, closed)
           socket = BasicSocket.for_fd(number)
           socket.autoclose = false

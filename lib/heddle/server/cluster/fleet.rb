@@ -103,7 +103,7 @@ module Heddle
         def start(index, replaces: nil)
           return unless mold&.ready?
 
-          @unknown_exits.clear if @workers.all?(&:pid) # exits of orphans; new workers may get their process ids
+          @unknown_exits.clear if @workers.all?(&:pid) # exits of orphans only; a new worker may get the pid of one
           ours, theirs = MessageSocket.pair
           slot = @scoreboard.claim(mold.generation, index) or return ours.close
           rank = reserve_rank(index)
@@ -165,7 +165,8 @@ module Heddle
         # Called when a worker has closed its end of the channel. If the worker's process id is known, the master calls
         # {#handle_exit} later.
         # @param worker [WorkerHandle]
-        # @yield reads the molds' messages, because a mold reports the fork or its failure before it closes the channel
+        # @yield reads the molds' messages. A mold reports that it has forked the worker, or could not, before it closes
+        #   its copy of the channel
         # @return [void]
         def handle_closed_channel(worker)
           worker.channel_closed = true

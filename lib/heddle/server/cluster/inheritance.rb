@@ -6,15 +6,15 @@ module Heddle
   class Server
     module Cluster
       # The resources that a new master inherits from the old one (`heddle restart`): the listening sockets, shared
-      # memory such as the scoreboard, and the pipe on which it reports that it serves. They are open descriptors, whose
-      # numbers are in an environment variable.
+      # memory such as the scoreboard, and the pipe on which the new master reports that it serves. They are open
+      # descriptors, whose numbers are in an environment variable.
       class Inheritance
         VARIABLE = "HEDDLE_INHERITED"
         # A new master reports one of these two texts when it serves. Any other text is the reason why it could not
         # start.
         READY = "ready\n"
         READY_WITHOUT_HANDOFF = "ready, with another format of handoffs\n"
-        # Maximum number of bytes of a report, which a pipe accepts at once.
+        # Maximum number of bytes of a report. A pipe accepts this many bytes in one write (PIPE_BUF).
         REPORT_LIMIT = 4096
 
         # @return [Array<String>] the command line of this process, with which a new master is started
@@ -102,7 +102,7 @@ module Heddle
           nil
         end
 
-        # Reports to the old master that the new workers serve, so that it ends.
+        # Reports to the old master that the new workers serve. The old master then ends.
         # @return [void]
         def report_ready
           report(handoff_incompatible? ? READY_WITHOUT_HANDOFF : READY)

@@ -38,7 +38,7 @@ module Heddle
         # @param inheritance [Inheritance] the resources of the master that this one replaces
         # @yield once, when all workers serve
         # @yieldparam urls [Array<String>] the server's URLs
-        # @yieldparam details [Hash{Symbol => String}] {Cluster.boot_details} of a worker
+        # @yieldparam details [Hash{Symbol => String}] see {BootDetails#summary}
         def initialize(configuration, log:, load:, inheritance:, &announce)
           @log = log
           @inheritance = inheritance
@@ -62,7 +62,7 @@ module Heddle
         def run
           open
           yield if block_given?
-          # A deployment may remove the files while this process runs.
+          # Loaded now, because a deployment may remove the files while this process runs.
           Autoloads.load_constants(Cluster, Control, Log, Metrics)
           @mold_supervisor.load_first
           process_events until finished?
@@ -131,7 +131,8 @@ module Heddle
           @stopping = "now" if now
           replaced ? resources.release_listeners : resources.stop_listening
           @jobs.retire
-          # Workers that are not forked yet end with their mold.
+          # Workers that are not forked yet end with their mold. They are retired before that, so that the log does not
+          # report their end as unexpected.
           fleet.workers.each { |worker| fleet.retire(worker, @stopping) unless worker.pid }
           @mold_supervisor.stop
           # The connections in the kernel's queue can only be served by the last process that has the socket open. That

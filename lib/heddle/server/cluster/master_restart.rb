@@ -27,7 +27,7 @@ module Heddle
         # @return [void]
         def start(&done)
           @done = done
-          return give_up("process 1 of a container can't be replaced: its end ends all others") if Process.pid == 1
+          return give_up("process 1 of a container can't be replaced: when it ends, all others end") if Process.pid == 1
 
           @master.configuration.hooks.run_safely(:on_restart, @log)
           @log.event(:restart_started)

@@ -20,9 +20,9 @@ module Heddle
           end
         end
 
-        # Raised for received bytes that are not a message. An application can write such bytes by mistake: to the
-        # number of a descriptor that it has closed, which now belongs to this socket. So the receiver must continue
-        # after this error.
+        # Raised for received bytes that are not a message. An application can write such bytes by mistake: it may still
+        # use the number of a descriptor that it has closed, and this socket may have got the same number. So the
+        # receiver must continue after this error.
         class MalformedError < OwnError; end
 
         # Maximum number of bytes of a message. It is below the kernel's limit for a datagram.

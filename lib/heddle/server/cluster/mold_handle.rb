@@ -4,16 +4,17 @@ module Heddle
   class Server
     module Cluster
       # The master's record of a mold. A mold is a process that has loaded the application, and that workers are forked
-      # from. A warm mold was a worker before, so that its caches are filled.
+      # from. A warm mold was a worker before, so its caches are filled.
       #
-      # @!attribute pid [Integer, nil] the process id; nil while a worker has not become this mold yet
+      # @!attribute pid [Integer, nil] the process id; nil: a worker was asked to become this mold, but has not
+      #   done so yet
       # @!attribute channel [MessageSocket] the channel to it
       # @!attribute generation [Integer] the molds of a server are numbered in the order of their start, beginning with
       #   1
       # @!attribute configuration [Configuration] the configuration of its workers
       # @!attribute started_at [Float] the time of its start ({MonotonicClock})
       # @!attribute warm [Boolean] whether the mold was a worker itself, or one of its workers was asked to become a
-      #   mold; then no further worker is asked
+      #   mold. In both cases, no further worker of this mold is asked
       # @!attribute state [Symbol] :loading, :ready or :ending
       # @!attribute failure [String, nil] why it ended, if that is known
       MoldHandle = Struct.new(:pid, :channel, :generation, :configuration, :started_at, :warm, :state, :failure) do

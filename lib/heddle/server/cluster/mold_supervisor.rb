@@ -75,7 +75,7 @@ module Heddle
           return if @reload || @stopped
 
           worker = refork_candidate or return
-          worker.mold.warm = true # set even if this fails, so that there is only one attempt
+          worker.mold.warm = true # set first, so that a failed attempt is not repeated
           mold = @mold_spawner.promote_worker(worker)
           mold.warm = true
           @reload = RollingRestart.new(fleet, mold, @log, name: :refork) { |former| finish_reload(former) }

@@ -27,8 +27,8 @@ module Heddle
                      pubsub: resources.pubsub_descriptors }
           passed = [sockets.values, values.except(:listeners).values].flatten.compact
           values[:handoff] = Net::Sockets::HANDOFF_VERSION
-          # systemd's WATCHDOG_PID has the process id of this master. With this variable, the new master would not
-          # notify systemd.
+          # WATCHDOG_PID, which systemd has set, is the process id of this master. The new master has another id, so
+          # with this variable it would send no watchdog notifications ({SystemdNotify}).
           environment = { Inheritance::VARIABLE => JSON.generate(values), "WATCHDOG_PID" => nil, **folder.variables }
           @pid = spawn(environment, *command, **passed.to_h { |fd| [fd, fd] }, chdir: folder.path)
         ensure

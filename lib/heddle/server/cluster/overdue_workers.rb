@@ -84,7 +84,7 @@ module Heddle
           worker.kill("KILL") unless worker.channel.send_message("running_requests")
         end
 
-        # Kills the mold that has not forked the worker, because it is stuck, for example in a hook. When the mold has
+        # Kills a stuck mold, which has not forked the worker. It may hang in a hook, for example. When the mold has
         # ended, {Fleet#remove_unforked} removes the worker.
         def kill_mold(worker, silent)
           worker.reason = "the mold (pid #{worker.mold.pid}) has not forked it for #{silent.round} s, and is killed"

@@ -29,7 +29,7 @@ module Heddle
 
         # @param worker [Integer] the number of a new worker
         # @param configuration [Configuration]
-        # @return [Boolean, String, nil] the argument `protect` of {Server#initialize}
+        # @return [true, String, nil] the argument `protect` of {Server#initialize}
         def setting_for(worker, configuration)
           return CANARY if worker < configuration.unprotected_workers
 

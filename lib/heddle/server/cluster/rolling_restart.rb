@@ -66,8 +66,8 @@ module Heddle
           @activated = true
           @former = @fleet.mold
           @fleet.mold = mold
-          # A warm mold (a former worker) has the same configuration as the mold before it. So a number of workers that
-          # an operator has set meanwhile is kept.
+          # A warm mold (a former worker) has the same configuration as the mold before it. So the fleet keeps its size,
+          # which an operator may have changed meanwhile.
           return if mold.warm
 
           @size = @fleet.size

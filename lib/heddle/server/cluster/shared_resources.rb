@@ -19,8 +19,8 @@ module Heddle
         attr_reader :listeners_by_key
         # @return [Net::Scoreboard]
         attr_reader :scoreboard
-        # @return [IO, nil] readable when a worker has been stuck for 100 ms; each master has its own; nil on platforms
-        #   without it
+        # @return [IO, nil] readable when a worker of this master has been stuck for 100 ms; nil: the system has no
+        #   eventfd
         attr_reader :alarm
         # @return [BasicSocket] the end of the socket pair to which workers write the connections that they hand off
         attr_reader :handoff_sender

@@ -16,7 +16,8 @@ module Heddle
         end
 
         # Reports that all workers serve, at the start or after a reload.
-        # @param problem [String, nil] why a reload has failed, so that the workers still run the old code
+        # @param problem [String, nil] why a reload has failed (the workers then still run the old code); nil: none has
+        #   failed
         # @return [void]
         def ready(problem = nil)
           @served = true

@@ -34,7 +34,7 @@ module Heddle
         # @param channel [MessageSocket] the channel to the master
         # @param reserve [Integer] its rank among the reserve workers (they serve only while all others are blocked); 0:
         #   it is not a reserve worker
-        # @param protect [Boolean, String, nil] see {Server#initialize}
+        # @param protect [true, String, nil] see {Server#initialize}
         def initialize(setting, index:, slot:, channel:, reserve: 0, protect: nil)
           @setting = setting
           @index = index
@@ -198,7 +198,7 @@ module Heddle
           while (name = @commands.pop)
             run_command(name)
           end
-          # The master has ended, so that failed workers are no longer replaced. This worker answers the waiting
+          # The master has ended, so failed workers are no longer replaced. This worker answers the waiting
           # requests and ends.
           @server.stop
         end
@@ -231,8 +231,8 @@ module Heddle
           end
         end
 
-        # epoll needs a watch of the system's for the socket, which may have none left (ENOSPC). While it has none, this
-        # method returns after an interval.
+        # epoll can watch the socket only while this user has fewer watches than fs.epoll.max_user_watches (epoll(7)).
+        # At that limit, epoll fails with ENOSPC, and this method returns after RETRY_INTERVAL instead.
         def await_handoff(receiver)
           receiver.wait_readable
         rescue SystemCallError => e

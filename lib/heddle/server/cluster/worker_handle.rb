@@ -24,7 +24,7 @@ module Heddle
       #   that it has stopped accepting
       # @!attribute channel_closed [Boolean] whether the worker has closed its end of the channel
       # @!attribute deadline [Float, nil] the time at which it is killed unless it has ended
-      # @!attribute protect [Boolean, String, nil] its protections, see {Server#initialize}
+      # @!attribute protect [true, String, nil] its protections, see {Server#initialize}
       # @!attribute reason [String, nil] why the master has killed it; in log lines it follows the worker's name
       # @!attribute crash [String, nil] the signal of its crash, if the master killed it because the crash report hung
       # @!attribute error [String, nil] why it ends, as the worker itself has reported
@@ -43,7 +43,7 @@ module Heddle
 
         # Records that the worker accepts requests.
         # @param now [Float] the time in seconds
-        # @return [WorkerHandle, nil] the worker that it replaces
+        # @return [WorkerHandle, nil] the worker that it replaces; nil: it replaces none
         def mark_serving(now)
           self.state = :serving
           self.ready_at = now

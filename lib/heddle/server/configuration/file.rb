@@ -33,8 +33,8 @@ module Heddle
 
         # @param path [String]
         # @param folder [String] the application's folder; messages show the path relative to it
-        # @param environment [String, nil] what `environment` returns in the file; nil: what the file has set, or the
-        #   default
+        # @param environment [String, nil] what `environment` returns in the file; nil: it returns the value that the
+        #   file has set, or else the default
         def initialize(path, folder:, environment:)
           @path = ::File.expand_path(path, folder)
           @name = @path.delete_prefix("#{folder}/")

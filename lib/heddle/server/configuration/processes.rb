@@ -21,9 +21,9 @@ module Heddle
         #   known
         # @param master [Integer, nil] bytes of memory of the master; nil: not known
         # @param budget [Integer, nil] bytes of memory for all processes together; nil: not known
-        # @return [Configuration] a copy in which the number of workers is lowered to what fits into the memory (at
-        #   least 1), if each worker becomes as large as `application`; this configuration unless `workers` is auto and
-        #   all three sizes are known
+        # @return [Configuration] a copy with as many workers as fit into the memory if each worker becomes as large as
+        #   `application`: at least 1, and at most {#worker_count}. If `workers` is not auto, or one of the three sizes
+        #   is not known, returns this configuration itself
         def fit_memory(application, master, budget = memory_budget)
           return self unless workers == :auto && application && master && budget
 
@@ -102,8 +102,8 @@ module Heddle
           worker_processes? && mode == :fiber && protections.include?(:handoff) ? reserve_workers : 0
         end
 
-        # @return [Integer] how many workers run without protections, for comparison with the others: the workers with
-        #   the lowest numbers
+        # @return [Integer] how many workers run without protections, so that operators can compare them with the other
+        #   workers. These are the workers with the lowest numbers
         def unprotected_workers
           return 0 unless canary_unprotected.positive? && worker_processes?
 

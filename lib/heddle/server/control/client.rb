@@ -9,7 +9,7 @@ module Heddle
         TIMEOUT = 10
         # Seconds that the response may take in addition to a recording's duration, because the server writes a file.
         RECORD_TIMEOUT = 60
-        # The user id that Linux reports as the peer's for a socket that is not connected.
+        # The user id that Linux reports for the peer of a socket that is not connected.
         NO_PEER = 0xffff_ffff
         SILENT = "The process is suspended, or native code in it holds the GVL. See its log, and the output of `ps`"
         private_constant :TIMEOUT, :NO_PEER, :SILENT

@@ -63,7 +63,7 @@ module Heddle
         end
 
         # @param seconds [Float]
-        # @return [String] a line for each worker, with the path of its file, or with the reason why it has none
+        # @return [String] a line for each worker: the path of the file that it has written, or why it has written none
         # @raise [RejectedError] if no worker has written a file
         def record(seconds)
           lines = ask_all("record", seconds, timeout: seconds + Client::RECORD_TIMEOUT) do |one, text|
@@ -76,7 +76,8 @@ module Heddle
         end
 
         # @param name [String] the command, such as "reload"
-        # @param wait [Boolean] whether to return only when the command is done; only possible for those in RESULTS
+        # @param wait [Boolean] whether to return only when the command is done; ignored for commands that are not in
+        #   RESULTS
         # @return [String] what the server does now, or has done
         # @raise [RejectedError] if the command failed; only with `wait`
         def command(name, wait: false)

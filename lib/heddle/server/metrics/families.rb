@@ -15,7 +15,7 @@ module Heddle
           bucket % 4 == 0 && HTTP::Engine::LATENCY_BOUNDS[bucket].between?(6e-5, 70)
         end.freeze
         CLASSES = %w[other 1xx 2xx 3xx 4xx 5xx].freeze
-        # The states of a worker that responds to the master.
+        # The states of a worker in which `worker_up` is 1.
         UP = %w[running reserve].freeze
         # For each status of a request that was rejected before it reached the application, the reason that the metrics
         # show.

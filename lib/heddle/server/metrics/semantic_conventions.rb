@@ -29,7 +29,7 @@ module Heddle
             status >= 500 ? labels.merge(error_type: status) : labels
           end
 
-          # Once a request with a method and scheme has occurred, there is always a series for these two. Its value is 0
+          # After the first request with a method and scheme, there is always a series for this pair. Its value is 0
           # while no such request runs.
           def active_requests(one)
             active = one[:active] or return

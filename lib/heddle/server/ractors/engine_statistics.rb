@@ -3,7 +3,7 @@
 module Heddle
   class Server
     module Ractors
-      # The counters that a Ractor has reported last. The main Ractor can't read them itself, because only the Ractor
+      # The counters in a Ractor's most recent report. The main Ractor can't read them itself, because only the Ractor
       # that owns an HTTP::Engine can use it.
       EngineStatistics = Data.define(:requests, :rejected, :answers, :rejections, :durations, :latencies, :latency_sum,
                                      :spent, :endpoints, :slowest, :spooled, :body_disk_used, :websockets, :gone) do
@@ -12,7 +12,7 @@ module Heddle
         # @return [EngineStatistics]
         def self.of(engine, gone) = new(**(members - [:gone]).to_h { |name| [name, engine.public_send(name)] }, gone:)
 
-        # @param other [EngineStatistics] the counters of the Ractor that has replaced this one
+        # @param other [EngineStatistics] the counters of the newer Ractor, which has replaced the Ractor of this object
         # @return [EngineStatistics] the sums; values that are not counters are those of the newer Ractor
         def +(other)
           sums = Statistics.add(to_h.except(:slowest), other.to_h.except(:slowest))

@@ -6,7 +6,7 @@ module Heddle
       # Runs several Ractors, each with a loop that serves requests. The main Ractor has a loop, too, but it serves no
       # requests. It handles signals, the log and the control socket, and replaces a Ractor that dies.
       class Mode
-        # @param app [#call] deeply frozen
+        # @param app [#call] is frozen, with all objects that it refers to
         # @return [#call] the application, shareable by Ractors
         # @raise [BootError] when Ractors can't share the application
         def self.share(app) = Sharing.new(app).share
@@ -22,7 +22,7 @@ module Heddle
           @servings = Array.new(configuration.threads) { |index| Serving.new(configuration, log, index) }
         end
 
-        # @param app [#call] deeply frozen
+        # @param app [#call] see {.share}
         # @see Modes::Fibers#run
         # @raise [BootError] when the application can't be shared by Ractors
         def run(app, listeners, around, &ready)

@@ -10,8 +10,8 @@ module Heddle
         KEPT = 16_384
         TAKEN = 131_072
         HEDDLE = ::File.expand_path("../../..", __dir__)
-        # Kinds of files: of the application (APPLICATION); of a library that only acts for its callers, which are shown
-        # instead of it (HELPER); of a gem (GEM).
+        # Kinds of files: of the application (APPLICATION), of Ruby or Heddle (HELPER), and of a gem (GEM). Code in a
+        # HELPER file counts as code of its caller. The same numbers are in ext/heddle/scheduler/recorder_places.c.
         APPLICATION = 0
         HELPER = 1
         GEM = 2

@@ -19,8 +19,8 @@ module Heddle
           def seconds = ended - began
         end
 
-        # Formats for String#unpack and sizes in bytes of the extension's structs, and the number of slots in its table
-        # of names.
+        # STRETCH and SAMPLE: formats of the extension's structs for String#unpack. …_SIZE: sizes in bytes. NAMES: the
+        # number of slots in the extension's table of names.
         STRETCH = "q2QSC3"
         STRETCH_SIZE = 32
         SAMPLE = "q2QC2S*"

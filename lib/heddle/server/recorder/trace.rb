@@ -4,15 +4,15 @@ module Heddle
   class Server
     class Recorder
       # Writes a recording in Chrome's trace-event format, for Perfetto and chrome://tracing. Each request has a track.
-      # Its tasks, its stacks, and the stacks of its tasks have separate tracks. So have all stalls together, and all
-      # garbage collections together. Arrows point from the code that delayed a request to that request.
+      # Its tasks, its stacks, and the stacks of its tasks have separate tracks. All stalls share one track, and so do
+      # all garbage collections. Arrows point from the code that delayed a request to that request.
       class Trace
         # LEAST: minimum seconds of a wait that gets an arrow. GAP: two stacks with more seconds between them are not
         # joined.
         LEAST = 0.001
         GAP = 0.03
-        # An arrow ends this many seconds before the end of its slice. At the end itself, the viewer would attach it to
-        # the next slice.
+        # An arrow ends this many seconds before the end of its slice (a bar in the viewer). At the end itself, the
+        # viewer would attach it to the next slice.
         BEFORE_END = 0.000001
         # The parts of a request's time in which its fiber occupies the loop.
         OCCUPYING = %i[running gc].freeze
@@ -69,7 +69,7 @@ module Heddle
                   { cause: Stall::CAUSES[stall.cause], request: stall.request, place: stall.place }.compact)
         end
 
-        # Frames that consecutive stacks have in common become one slice.
+        # A frame that consecutive stacks have in common becomes one slice.
         def add_stacks(tid, samples)
           open = []
           before = nil

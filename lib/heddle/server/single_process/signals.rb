@@ -13,6 +13,7 @@ module Heddle
         STOPPING = %w[INT TERM QUIT].freeze
         # Signals whose existing handler is kept, which the application or nohup(1) has set.
         YIELDING = ["HUP", *MASTER_ONLY.keys].freeze
+        # Seconds between two checks of the restart file.
         POLL_INTERVAL = 1.0
         private_constant :MASTER_ONLY, :STOPPING, :YIELDING, :POLL_INTERVAL
 
