@@ -40,7 +40,7 @@ module Heddle
         # Seconds for which the server keeps reading from a rejected client, so that the client gets the response
         # instead of a reset; a few round trips.
         linger_timeout: 2,
-        # Maximum bytes to read from a rejected client; the size of a send buffer on Linux (tcp_wmem).
+        # Maximum bytes to read from a rejected client; the largest size of a send buffer on Linux (tcp_wmem).
         linger_limit: 4_194_304,
         # Seconds within which a WebSocket client must respond to a ping or close frame.
         websocket_timeout: 20
