@@ -20,12 +20,12 @@ typedef struct {
     const heddle_exchange *exchange;
     heddle_slice method, target; /* slices of the exchange's bytes, cut to the limits above */
     const char *remote; /* the client's address, or NULL */
-    const char *proxy;  /* the address of the trusted proxy in front of it, or NULL */
+    const char *proxy;  /* the address of the trusted proxy that has sent the request, or NULL */
     const char *tls;    /* the TLS version, or NULL */
     int status;         /* 0: no response */
-    uint64_t sent;
+    uint64_t sent;      /* bytes of content */
     int64_t now; /* CLOCK_MONOTONIC, ns */
-    double seconds;
+    double seconds;     /* since the request's head was complete */
     const char *time;   /* the time of day in the form that the format needs */
     VALUE remark, id;   /* Strings or nil */
 } heddle_log_entry;

@@ -1,4 +1,4 @@
-/* The HTTP/2 carrier of a push session: a stream, as a WebSocket (RFC 8441) or an event stream. */
+/* The HTTP/2 carrier of a push session: a stream that carries a WebSocket (RFC 8441) or an event stream. */
 
 #include "http/h2/server/server.h"
 #include "http/push/session.h"
@@ -11,7 +11,7 @@ struct heddle_push_stream {
     heddle_bytes input; /* received bytes that are not used yet; the stream's flow-control window limits their number */
     size_t counted; /* bytes of `input` that are counted in the server's memory for waiting requests */
     bool ended;  /* the client has sent END_STREAM */
-    bool abrupt;
+    bool abrupt; /* how the stream is closed, see heddle_h2_tunnel_close */
 };
 
 static heddle_push_stream *stream_of(const heddle_h2_tunnel *tunnel)
@@ -142,7 +142,7 @@ static bool is_full(const heddle_push_session *session, uint64_t limit)
     return heddle_h2_tunnel_is_full(&session->stream->tunnel, limit);
 }
 
-/* Bytes stay queued while the client's flow-control windows are full, even if the kernel has room. */
+/* Bytes stay queued while the client's flow-control windows are closed, even if the kernel has room. */
 static int flush_stream(heddle_push_session *session)
 {
     int result = heddle_h2_flush(session->stream->tunnel.server);
@@ -290,7 +290,7 @@ static bool keep_early_input(heddle_push_session *session, heddle_exchange *exch
     if (!session->framing->reads_frames)
         return true;
     heddle_bytes *input = &session->stream->input;
-    VALUE more = heddle_exchange_take_body(exchange); /* bytes that were received meanwhile */
+    VALUE more = heddle_exchange_take_body(exchange); /* bytes that were received after `early` was taken */
     bool kept = (NIL_P(early) || heddle_bytes_add(input, RSTRING_PTR(early), (size_t)RSTRING_LEN(early))) &&
                 (NIL_P(more) || heddle_bytes_add(input, RSTRING_PTR(more), (size_t)RSTRING_LEN(more)));
     RB_GC_GUARD(early);

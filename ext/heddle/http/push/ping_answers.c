@@ -4,7 +4,7 @@
 
 /* A pong that was queued behind much output, and the latest ping that came after it. */
 struct heddle_push_pong {
-    uint64_t end; /* the pong is sent when the session has sent this many bytes */
+    uint64_t end; /* the pong has been sent once the session has sent this many bytes */
     bool pinged;  /* another ping has come since; its payload follows */
     uint8_t size;
     char payload[HEDDLE_WEBSOCKET_CONTROL];

@@ -281,8 +281,8 @@ bool heddle_push_send(heddle_push_session *session, heddle_websocket_opcode opco
 /* Called after a flush. If another thread has found too much output, checks the output again. Held. */
 void heddle_push_check_overflow(heddle_push_session *session);
 /*
- * Sends an encoded frame. `at_once`: sends it now instead of at the end of the tick, because no other frame follows
- * soon; allowed only on the loop's thread. Returns false when out of memory, or if the carrier is broken.
+ * Sends an encoded frame. `at_once`: sends it now instead of in the next tick, because no other frame follows soon;
+ * allowed only on the loop's thread. Returns false when out of memory, or if the carrier is broken.
  */
 bool heddle_push_send_frame(heddle_push_session *session, VALUE frame, bool at_once);
 /* Ends an open session whose client reads too slowly. Held. */
@@ -361,7 +361,7 @@ struct heddle_push_handle {
     VALUE reason; /* the close frame's reason, a String, or nil */
     VALUE label;  /* values for the log line at the end, see label_of in session_ruby.c; nil: nothing is logged */
     VALUE farewell; /* a frame that is sent before the close frame when the server stops; nil: none */
-    uint16_t code;
+    uint16_t code;  /* the close code; 0 before on_close */
 };
 
 heddle_push_handle *heddle_push_handle_of(VALUE client);

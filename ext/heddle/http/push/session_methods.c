@@ -8,7 +8,7 @@
 #include <ruby/io.h>
 
 enum {
-    MESSAGES_A_TURN = 64, /* messages that a fiber receives before others run, if it does not wait */
+    MESSAGES_A_TURN = 64, /* messages that a fiber receives without a wait before other fibers run */
 };
 
 static ID slow_ids[3]; /* index: heddle_slow_policy */
@@ -30,7 +30,7 @@ static heddle_push_session *open_session(VALUE self)
  * call-seq: write(data) -> true or false
  *
  * Sends a message: binary if the String's encoding is BINARY, otherwise text. Never waits; #pending returns the number
- * of bytes that are still queued. If there are more than websocket_output_limit, the socket is closed with 1008.
+ * of bytes that are still queued. If this exceeds websocket_output_limit, the socket is closed with the code 1008.
  * Returns false if the socket is closed. May be called on any thread. On an event stream, +data+ must be text, and is
  * sent as the data of an event.
  */
@@ -130,7 +130,7 @@ heddle_slow_policy heddle_push_policy_named(VALUE name)
 
 /*
  * Raises ArgumentError unless the form allows this envelope: a frozen String, or nil. The caller has interned the
- * String. So it never moves, and is the same object for all sockets with the same envelope.
+ * String, so it is the same object for all sockets with the same envelope. The subscription pins it.
  */
 static void check_envelope(VALUE envelope, heddle_push_form form)
 {
@@ -296,7 +296,7 @@ static VALUE client_receive(VALUE self, VALUE seconds)
             heddle_push_release_hold(session);
             continue;
         }
-        /* After a turn of messages others run for a tick. Otherwise this fiber would never wait for a fast client. */
+        /* After a turn of messages, other fibers run for a tick. Otherwise a fiber with a fast client never waits. */
         bool turn_ends = !waited && (session->first || session->paused) &&
                          session->waiting_count % MESSAGES_A_TURN == 0;
         if (session->first && !turn_ends)

@@ -51,8 +51,8 @@ struct heddle_push_subscription {
     bool reset_due;                      /* messages are lost, and on_reset was not called yet */
     bool was_reset;                      /* the client was sent a reset */
     VALUE envelope; /* an interned String, marked by the WebSocket::Session; nil: the form has none */
-    uint32_t size;
-    uint16_t lines_size;
+    uint32_t size;       /* bytes of the topic's name */
+    uint16_t lines_size; /* bytes of the lines */
     char name[]; /* the topic's name, then the lines that are sent before each event */
 };
 
