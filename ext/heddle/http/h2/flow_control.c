@@ -2,7 +2,7 @@
 
 /*
  * Flow control (RFC 9113, 5.2 and 6.9): the windows of the connection and its streams, and WINDOW_UPDATE. session.c
- * (DATA), streams.c (closed streams) and server/body.c decide which received bytes are credited, and when.
+ * (DATA), streams.c (closed streams) and the session's owner decide which received bytes are credited, and when.
  */
 
 static void widen_connection(heddle_h2_session *session, uint32_t increment)

@@ -4,13 +4,13 @@
 
 enum {
     SECOND = 1000000000,
-    FRAMES_PER_STREAM = 10,     /* each stream allows this many more frames of two types: PRIORITY, WINDOW_UPDATE */
+    FRAMES_PER_STREAM = 10,     /* each stream raises the limits of PRIORITY and WINDOW_UPDATE frames by this many */
     /*
      * WINDOW_UPDATE frames that a client may send for each DATA frame that it receives. Go's clients and servers update
      * both windows for each 4 KiB that they read, which makes 8 for a frame of 16 KiB.
      */
     UPDATES_PER_DATA_FRAME = 16,
-    OVERHEAD_RATIO = 8,         /* received bytes for each byte of payload */
+    OVERHEAD_RATIO = 8,         /* at most this many received bytes for each byte of payload */
     TRIM_AFTER = 2,             /* seconds without streams before memory is freed */
 };
 
@@ -164,8 +164,8 @@ static bool has_stalled(const heddle_h2_session *session, heddle_h2_progress *pr
 }
 
 /*
- * Ends the session, or single streams, if the client reads output too slowly. The output must be sent at the minimum
- * rate write_rate: any progress is not enough, because even a very slow client may read a byte now and then. A stream
+ * Ends the session, or single streams, if the client reads output more slowly than write_rate. Progress alone is not
+ * enough, because even a client that blocks the output may read a byte now and then. A stream
  * that waits for its turn has not stalled, so only the check of the whole connection applies to it.
  */
 static void check_progress(heddle_h2_session *session)

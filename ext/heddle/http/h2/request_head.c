@@ -172,7 +172,7 @@ heddle_h2_block_result heddle_h2_request_judge(heddle_h2_block *block, bool ende
         heddle_reject(rejection, HEDDLE_HEAD_TOO_LARGE, "the header fields are too many or too large");
         return HEDDLE_H2_REJECTED;
     }
-    head->dropped = block->line_count != block->field_count; /* set first: adding Host or joining changes field_count */
+    head->dropped = block->line_count != block->field_count; /* before Host is added and cookies are joined */
     block->malformed = find_violation(block, ended, head);
     if (block->malformed)
         return HEDDLE_H2_MALFORMED;

@@ -26,7 +26,7 @@ typedef struct {
     bool connect_protocol;        /* extended CONNECT (RFC 8441): the application serves WebSockets on streams */
 
     uint32_t connection_window;   /* bytes that the peer may send on all streams together before they are consumed */
-    uint32_t header_limit;        /* bytes of a head, plus 32 for each field (RFC 9113, 10.5.1) */
+    uint32_t header_limit;        /* bytes of a head, plus 32 for each field (RFC 9113, 10.5.1); announced, too */
     uint32_t header_count;
     uint32_t crumb_count;         /* cookie fields that `header_count` does not count */
     uint64_t body_limit;
@@ -37,7 +37,7 @@ typedef struct {
     uint32_t refused_burst;       /* streams refused because of max_streams; tokens, refilled at reset_rate */
     uint32_t reset_burst, reset_rate; /* streams that either side ends early; tokens, and tokens a second */
     uint32_t control_burst, control_rate; /* control frames, empty frames, frames on closed streams; tokens */
-    uint32_t overhead; /* bytes by which an eighth of all received bytes may exceed the payload of both directions */
+    uint32_t overhead; /* bytes; an eighth of all received bytes may exceed the payload of both directions by this */
     uint32_t control_answers;     /* acknowledgements of SETTINGS and PING that were not pulled yet */
     /*
      * The number of WINDOW_UPDATE frames that the peer may send in any case. The same number of PRIORITY frames is

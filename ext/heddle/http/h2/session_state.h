@@ -95,7 +95,7 @@ typedef struct heddle_h2_segment {
     size_t size;
     void (*end_loan)(void *loan); /* NULL: nothing to call */
     void *loan;
-    char own[];        /* the copied bytes, unless they are lent */
+    char own[];        /* the bytes, if they are copied and not lent */
 } heddle_h2_segment;
 
 typedef struct {
@@ -154,7 +154,7 @@ typedef enum {
     HEDDLE_H2_DRAINING,        /* the second GOAWAY was sent */
 } heddle_h2_drain_stage;
 
-/* The order in which streams are sent (RFC 9218). Exists while the connection has streams. */
+/* The order in which streams are sent (RFC 9218). Exists while the session has streams or early priorities. */
 typedef struct {
     heddle_h2_list sequential[HEDDLE_H2_URGENCIES], incremental[HEDDLE_H2_URGENCIES];
     uint8_t incremental_turn; /* a bit for each urgency: is an incremental stream next? */
@@ -182,7 +182,7 @@ struct heddle_h2_session {
     bool settings_acknowledged;
     bool is_client;
     bool goaway;          /* on the client: the server accepts no further request */
-    uint32_t peer_streams; /* on the client: SETTINGS_MAX_CONCURRENT_STREAMS */
+    uint32_t peer_streams; /* on the client: the server's SETTINGS_MAX_CONCURRENT_STREAMS */
     const char *reason;   /* the reason for the last failure of the session or of a stream; NULL: no failure yet */
     uint8_t depth;        /* nested calls into the session; the outermost one frees dead streams at its end */
 
@@ -210,13 +210,13 @@ struct heddle_h2_session {
     uint32_t last_stream;    /* the highest id that the client has opened */
     uint32_t last_processed; /* the highest id of a request that was passed to the owner */
     uint32_t fed_streams, fed_fields; /* requests that began, and fields that were decoded, in the last feed */
-    heddle_h2_schedule *schedule;  /* NULL: there are no streams */
+    heddle_h2_schedule *schedule;  /* NULL: no streams, and no early priorities */
     heddle_h2_closed_stream *remembered; /* a ring; NULL: none */
     uint8_t remembered_room, remembered_next;
 
     int64_t send_window, receive_window;
     uint32_t credit;
-    uint32_t peer_window; /* SETTINGS_INITIAL_WINDOW_SIZE */
+    uint32_t peer_window; /* the peer's SETTINGS_INITIAL_WINDOW_SIZE */
 
     heddle_bytes output; /* whole frames other than DATA, in order */
     uint32_t answers;    /* how many of these frames acknowledge PING and SETTINGS */
@@ -226,6 +226,7 @@ struct heddle_h2_session {
     size_t lent; /* the part of `queued` that was passed to heddle_h2_lend, and is not in the session's memory */
 
     heddle_h2_bucket resets, refused, controls;
+    /* since the session began: streams, sent DATA frames, received WINDOW_UPDATE frames, received PRIORITY frames */
     uint64_t opened, data_frames, window_updates, priorities;
     uint64_t received, payload; /* bytes of received frames; bytes of their payload and of sent DATA */
 

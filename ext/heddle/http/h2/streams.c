@@ -82,7 +82,7 @@ void heddle_h2_remember(heddle_h2_session *session, uint32_t id, heddle_h2_state
 
 heddle_h2_state heddle_h2_stream_state(const heddle_h2_session *session, uint32_t id)
 {
-    /* Even numbers are for streams that a server pushes. Heddle's server pushes none, and its client forbids it. */
+    /* Even ids are for streams that a server pushes. Heddle's server pushes none, and its client forbids pushing. */
     if (id > session->last_stream || id % 2 == 0)
         return HEDDLE_H2_IDLE;
     const heddle_h2_stream *stream = heddle_h2_find_stream(session, id);

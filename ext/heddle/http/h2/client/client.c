@@ -289,7 +289,7 @@ static VALUE collect_waiters(heddle_h2_client *client, bool take)
     return waiters;
 }
 
-/* Sends and receives once. Returns false if there were no events; with `waits`, first waits for input or room then. */
+/* Sends and receives once. If there were no events, returns false; with `waits`, first waits for input or room. */
 static bool step_input(client_object *self, int64_t deadline, bool waits)
 {
     heddle_h2_client *client = self->client;

@@ -102,10 +102,13 @@ static void reject_late(heddle_due *due)
 }
 
 /*
- * Must this connection's requests wait? They must if the connection has strings that are sent without a copy (`lent`,
- * see response.c) while the lent strings of all connections exceed http2_memory. They must also wait if a fiber of the
- * connection waits until the client has made room, while more such fibers wait on all connections than request bodies
- * may be in files: each of these fibers may hold a file open, and a connection may have http2_streams of them.
+ * Must this connection's requests wait? They must in two cases:
+ *
+ * - The connection has strings that are sent without a copy (`lent`, see response.c), and the lent strings of all
+ *   connections exceed http2_memory.
+ * - A fiber of the connection waits until the client has made room, and on all connections together, more than
+ *   heddle_body_files_most() fibers wait for that. Each of these fibers may hold a file open, and a connection may have
+ *   http2_streams of them.
  */
 static bool is_held_back(const heddle_h2_server *server)
 {

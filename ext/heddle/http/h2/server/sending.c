@@ -37,8 +37,8 @@ int heddle_h2_flush_queue(heddle_h2_server *server)
 }
 
 /*
- * Called when all output was sent. Lets the connection linger (net/linger.c). Closes it if the client has ended its
- * side, too, or the connection can't linger.
+ * Called when all output was sent. If the client has already ended its side, or lingering fails, closes the connection.
+ * Otherwise lets the connection linger (net/linger.c).
  */
 static HEDDLE_FATE end_output(heddle_h2_server *server)
 {
@@ -128,7 +128,7 @@ static int send_part(heddle_h2_server *server)
 
 /*
  * Sends at most HEDDLE_H2_AT_ONCE bytes; the connection sends the rest in its next turns. If `now` is false, small
- * output is sent later in this tick, together with the output of other streams.
+ * output is sent at the beginning of the next tick, together with the output of other streams.
  */
 static HEDDLE_FATE send_output(heddle_h2_server *server, bool now)
 {

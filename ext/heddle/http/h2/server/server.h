@@ -41,7 +41,7 @@ struct heddle_h2_carrier {
     heddle_link turn;        /* in the server's list of carriers that wait to join the ready list */
     bool received;           /* the request was received completely */
     bool streams_body;       /* the application reads the body while it is received */
-    bool at_head;            /* the application is called before the body is complete */
+    bool at_head;            /* the application is called as soon as the head is complete */
     bool expects;            /* the client waits for 100 Continue, which is sent when the application reads */
     size_t uncredited;       /* received bytes of the body that are not credited to the client's windows yet */
     bool gone;               /* the client has reset the stream, or the connection has failed */
@@ -139,8 +139,8 @@ HEDDLE_FATE heddle_h2_leave_session(heddle_h2_server *server);
 /* -- h2/server/sending.c ------------------------------------------------------------------------------------------- */
 
 /*
- * Sends one part of the session's output. Small output is sent later in this tick, together with the output of other
- * streams.
+ * Sends one part of the session's output. Small output is sent at the beginning of the next tick, together with the
+ * output of other streams.
  */
 HEDDLE_FATE heddle_h2_send(heddle_h2_server *server);
 /* The same as heddle_h2_send, but sends small output now, too. */
