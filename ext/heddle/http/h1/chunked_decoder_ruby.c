@@ -7,7 +7,7 @@
 typedef struct {
     heddle_http_limits limits;
     heddle_chunked chunked;
-    VALUE rejection; /* or nil */
+    VALUE rejection; /* why the bytes are invalid: an HTTP::Rejection, or nil */
 } decoder;
 
 static const rb_data_type_t decoder_type =
@@ -19,7 +19,11 @@ HEDDLE_RECORD_OF(decoder_of, decoder, decoder_type)
 
 HEDDLE_ALLOCATE(decoder_allocate, decoder, decoder_type)
 
-/* call-seq: new(configuration) */
+/*
+ * call-seq: new(configuration)
+ *
+ * +configuration+ is an HTTP::Limits.
+ */
 static VALUE decoder_initialize(VALUE self, VALUE configuration)
 {
     decoder *one = decoder_of(self);

@@ -3,7 +3,7 @@
 #include "http/h1/line_errors.h"
 
 enum {
-    /* the start of the line is first searched only in this many bytes before the new bytes */
+    /* the search for the start of a line first goes back only this many bytes from the new bytes */
     LOOK_BACK = 256,
 };
 

@@ -1,6 +1,6 @@
 /*
- * Heddle::HTTP::H1::ResponseReader: reads responses from an outbound connection. For the client, only this file decides
- * where a body over HTTP/1.1 ends. It is an error if the connection ends before the body does (RFC 9112, 8).
+ * Heddle::HTTP::H1::ResponseReader: reads responses for the HTTP client. Only this file decides where the body of a
+ * response over HTTP/1.1 ends. It is an error if the connection ends before the body does (RFC 9112, 8).
  */
 
 #include "binding.h"
@@ -14,7 +14,7 @@
 
 enum {
     FILL = 16384,        /* bytes to request in one read into the connection's buffer */
-    STRING_STEP = 65536, /* the largest initial capacity of a String in bytes: a larger Content-Length may be wrong */
+    STRING_STEP = 65536, /* bytes; the largest initial capacity of a String, because a Content-Length may be false */
 };
 
 typedef enum {
@@ -81,7 +81,7 @@ static reader *reader_of(VALUE object)
 /*
  * call-seq: new(connection, configuration)
  *
- * +connection+ is a Net::OutboundConnection.
+ * +connection+ is a Net::OutboundConnection, and +configuration+ an HTTP::Limits.
  */
 static VALUE reader_initialize(VALUE object, VALUE connection, VALUE configuration)
 {

@@ -61,7 +61,7 @@ static void send_answer(heddle_exchange_handle *handle, const char *head, size_t
 {
     heddle_connection *connection = heddle_exchange_connection(handle);
     ssize_t sent = 0;
-    /* The responses to pipelined requests are sent together. */
+    /* If further pipelined requests are buffered, the responses are sent together later instead. */
     if (!connection->output.size && !heddle_bytes_left(&connection->input)) {
         sent = send_now(connection, head, head_size, body);
         connection->output.sent += sent > 0 ? (uint64_t)sent : 0;

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 
 enum {
-    READS = 4, /* after this many reads of a streamed body without a wait, others run for a tick */
+    READS = 4, /* after this many reads of a streamed body without a wait, other fibers run for a tick */
 };
 
 static VALUE exchange_class;
@@ -85,7 +85,7 @@ static VALUE fill_body(heddle_exchange_handle *handle, int64_t timeout)
         heddle_h1 *h1 = heddle_h1_of(connection);
         if (h1->ended)
             return Qnil;
-        if (h1->reads == READS) { /* otherwise this fiber would never wait for a fast client */
+        if (h1->reads == READS) { /* otherwise a fiber with a fast client would never wait */
             h1->reads = 0;
             if (heddle_connection_wait_for(connection, HEDDLE_READING, 0) == HEDDLE_WAIT_CLOSED)
                 heddle_exchange_raise_gone("the connection was closed while the request's body was read", 0);
@@ -216,8 +216,8 @@ HEDDLE_DEFINE_METHOD(exchange_address_number, "address_number",
                      INT2FIX(heddle_exchange_open_connection(heddle_exchange_handle_of(self))->address_bucket))
 
 /*
- * Has the client's address, with `held` hijacked connections, as many of them as it may have connections? If so, counts
- * this connection as refused.
+ * Are `held` hijacked connections as many as the connections that one client address may have? If so, counts this
+ * connection as refused.
  */
 static VALUE exchange_exhausts_share_p(VALUE self, VALUE held)
 {

@@ -1,4 +1,4 @@
-/* Sends the parts of responses over HTTP/1.1 that complete_response.c does not: streamed content, chunks and files. */
+/* Sends streamed content, chunks and files over HTTP/1.1. complete_response.c sends complete responses. */
 
 #include "http/h1/server/exchange.h"
 
@@ -34,7 +34,10 @@ static bool wait_for_room(heddle_connection *connection, int64_t timeout)
 static heddle_connection *send_in_turn(heddle_exchange_handle *handle)
 {
     heddle_connection *connection = heddle_exchange_writable_connection(handle);
-    /* so that an event that arrives before the turn is not missed */
+    /*
+     * If the client ends its side before the turn, the event removes the connection from the queue. Then
+     * continue_exchange (server.c) queues the connection again, but only if HEDDLE_HAS_ROOM is noted.
+     */
     heddle_transport_note(&connection->transport, HEDDLE_HAS_ROOM);
     heddle_turns_take(connection, HEDDLE_TURN_SENDS);
     return heddle_exchange_writable_connection(handle);

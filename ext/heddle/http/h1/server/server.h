@@ -32,7 +32,7 @@ typedef struct {
     uint8_t stage;   /* a heddle_h1_stage */
     uint8_t after_sending; /* a heddle_h1_next */
     uint8_t pipelined; /* number of pipelined requests before this one, at most HEDDLE_LONGEST_TURN */
-    uint8_t reads;   /* of a streamed body since its fiber waited */
+    uint8_t reads;   /* how often a streamed body was read since its fiber last waited */
     bool ended;      /* the client has sent FIN */
     bool answered;   /* a response was sent, so no preface of HTTP/2 can follow */
     bool asks_for_head; /* the incomplete or rejected head belongs to a HEAD request */

@@ -51,7 +51,7 @@ typedef enum {
     HEDDLE_H1_MORE,    /* more bytes are needed */
     HEDDLE_H1_SERVE,   /* the request is ready to be queued for a runner */
     HEDDLE_H1_SPOOLS,  /* nothing can be parsed until a part of the body is written to its file */
-    HEDDLE_H1_DISCARDED, /* a discarded body has ended; its response must be sent before the next request is parsed */
+    HEDDLE_H1_DISCARDED, /* a discarded body has ended; the response must be sent before the next request is parsed */
     HEDDLE_H1_ENDED,   /* the session is over: the connection is closing or gone, or has changed to HTTP/2 */
 } heddle_h1_progress;
 
