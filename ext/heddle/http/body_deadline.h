@@ -6,7 +6,7 @@
 
 /*
  * These functions return the time (CLOCK_MONOTONIC, ns) by which the next bytes of a body must arrive. At first it is
- * body_grace after `since`. Each received byte moves it by the time that one byte takes at body_rate. It is never later
+ * body_grace after `since`. Each received byte delays it by the time that one byte takes at body_rate. It is never more
  * than body_timeout from now, so that a client that was fast at first can't pause for long. If body_rate is 0, only
  * body_timeout applies.
  */

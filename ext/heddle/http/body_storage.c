@@ -4,9 +4,9 @@
 
 /*
  * Returns how many bytes of a body may stay in memory: four times body_buffer, but not more than
- * HEDDLE_SPOOL_LARGE_BUFFER or body_disk_limit, and at least body_buffer. A spool would save no memory, because its
- * buffer would be about as large as such a body, and it would add thread switches. With body_buffer 0, every body goes
- * to a file.
+ * HEDDLE_SPOOL_LARGE_BUFFER or body_disk_limit, and at least body_buffer. Writing a body of this size to a file would
+ * save no memory, because the spool's buffer would be about as large as the body; and it would cost thread switches.
+ * With body_buffer 0, every body goes to a file.
  */
 static uint64_t find_body_memory(const heddle_engine *engine)
 {

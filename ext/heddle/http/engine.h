@@ -35,7 +35,7 @@ struct heddle_engine {
     bool has_object;  /* the Ruby object exists, so on_rejection may be called */
 
     heddle_http_limits limits;
-    uint64_t body_buffer, body_rate, linger_limit;
+    uint64_t body_buffer, body_rate, linger_limit; /* bytes; bytes a second; bytes */
     uint64_t body_disk_limit;   /* bytes, for all processes of this server together */
     char *body_folder;          /* the folder for bodies that don't stay in memory */
     heddle_path_option stream_bodies; /* paths of requests whose body the application reads while it is received */

@@ -147,9 +147,10 @@ static VALUE engine_drain(int argc, VALUE *argv, VALUE self)
 /*
  * call-seq: websocket_loader = loader
  *
- * +loader.load(name, state)+ is called for a WebSocket that another process has handed off. It must return an Array of
- * the handler and the object that calls the handler. If the handler is nil, the WebSocket is closed.
- * +loader.refuse_stream+ is called for an event stream whose description can't be read.
+ * +loader.load(name, state)+ is called for a WebSocket that another process has handed off, with the class name and the
+ * state of its handler. Both are nil if they can't be read. It must return an Array of the handler and the object that
+ * calls the handler. If the handler is nil, the WebSocket is closed. +loader.refuse_stream+ is called for an event
+ * stream whose description can't be read.
  */
 static VALUE engine_set_websocket_loader(VALUE self, VALUE loader)
 {
@@ -261,7 +262,7 @@ static const char *part_name(int part)
 /*
  * call-seq: spent -> Hash{Symbol => Array}
  *
- * The time accounts: on what requests have spent their time. A key is a part of the time, such as :query. A value is
+ * The time accounts: how requests have spent their time. A key is a part of the time, such as :query. A value is
  * [an Array of the counts in the buckets of LATENCY_BOUNDS, the sum in seconds].
  */
 static VALUE engine_spent(VALUE self)

@@ -31,7 +31,10 @@ static inline unsigned heddle_field_slot(const char *name, size_t size)
     return (((uint32_t)size << 16 | first << 8 | late) * HEDDLE_FIELD_FACTOR) >> (32 - HEDDLE_FIELD_SLOT_BITS);
 }
 
-/* Returns the id of the only known name that this name can be equal to. `size` >= HEDDLE_FIELD_SHORTEST. */
+/*
+ * Returns the id of the only known name that this name can be equal to, or HEDDLE_FIELD_OTHER. `size` must be at least
+ * HEDDLE_FIELD_SHORTEST.
+ */
 static inline unsigned heddle_field_candidate(const char *name, size_t size)
 {
     return heddle_field_slots[heddle_field_slot(name, size)];

@@ -2,7 +2,7 @@
 
 /*
  * Heads of HTTP messages, as slices of the bytes from which they were parsed, and the parsers for HTTP/1 (RFC 9112).
- * Requests over HTTP/2 have the same heads. Uses no Ruby.
+ * heddle_request_head also holds the heads of requests over HTTP/2. Uses no Ruby.
  */
 
 #include "http/rejection.h"
@@ -49,13 +49,13 @@ typedef struct {
     heddle_slice host, port;     /* the parts of the authority; an IPv6 host keeps its brackets */
     heddle_method method_id;
     uint8_t minor;               /* 0 for HTTP/1.0; 1 for HTTP/1.1, later minor versions, and HTTP/2 */
-    bool has_host;               /* authority, host and port are set, even if empty */
+    bool has_host;               /* authority, host and port are valid; each may be empty */
     bool keep_alive;             /* the client wants to keep the connection open */
     bool expects_continue;       /* Expect: 100-continue, and not HTTP/1.0 */
     bool upgrade;                /* Upgrade is valid: Connection names it, and this is not HTTP/1.0 */
     bool dropped;                /* a field was dropped, because its name has an underscore */
     int64_t content_length;      /* bytes of the body; or HEDDLE_NO_BODY, HEDDLE_CHUNKED_BODY */
-    uint32_t size;               /* bytes of the head, including an empty line before it */
+    uint32_t size;               /* bytes of the head, including an empty line before the request line */
     uint32_t field_bytes;        /* bytes of the field lines */
     uint16_t line_count;         /* number of field lines, including dropped ones */
     uint16_t field_count;
@@ -99,7 +99,7 @@ typedef struct {
     uint8_t digits;
     bool done;              /* the whole body was decoded, including its trailers */
     bool failed;            /* the body is malformed, so its end is unknown */
-    uint32_t header_bytes;  /* bytes of fields: trailers count against the same limit as the head */
+    uint32_t header_bytes;  /* bytes of the head's fields and of the trailers, which share one limit */
     uint32_t header_lines;
     uint64_t remaining;     /* bytes of this chunk's data that are still to come */
     uint64_t data, framing, extensions; /* how many bytes of each were decoded so far */

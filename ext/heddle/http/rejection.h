@@ -26,7 +26,7 @@ typedef struct {
 /* Rejects a message for any reason except admission. Returns -1, so that a parser can `return heddle_reject(…)`. */
 int heddle_reject(heddle_rejection *rejection, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Rejects CONNECT without an upgrade: this server is not a proxy. */
+/* Rejects a CONNECT that requests a tunnel to another host, because this server is not a proxy. */
 void heddle_reject_connect(heddle_rejection *rejection);
 /* Rejects a request by admission, with 503. `queue_timeout`: the option in ns, for HEDDLE_QUEUED_TOO_LONG. */
 void heddle_reject_overload(heddle_rejection *rejection, heddle_overload why, int64_t queue_timeout);

@@ -136,7 +136,7 @@ typedef struct {
     kept_name *kept;
     heddle_field_result failure; /* HEDDLE_FIELD_WRITTEN while no field was invalid */
     VALUE name, value;           /* the field that is invalid */
-    bool unprepared;             /* a value is not a String, and only application code can convert it */
+    bool unprepared;             /* prepare_headers must convert the headers, which runs application code */
     bool no_memory;
 } field_writer;
 

@@ -69,8 +69,8 @@ static VALUE framing_name(heddle_framing framing)
 /*
  * call-seq: head(request, status, headers, length, keep_alive, protocol, until_close) -> ResponseHead
  *
- * `request`: a RequestHead; `headers`: a Hash of Strings and Arrays of Strings, or an object that yields the same;
- * `length`: the length of the content in bytes, which replaces content-length, or nil if it is unknown; `keep_alive`:
+ * `request`: an Exchange; `headers`: a Hash of Strings and Arrays of Strings, or an object that yields the same;
+ * `length`: the length of the content in bytes, which overrides content-length, or nil if it is unknown; `keep_alive`:
  * whether the server would keep the connection open; `protocol`: the protocol to upgrade to, or nil; `until_close`:
  * whether content of unknown length is sent as it is and ends with the connection, also over HTTP/1.1. Then the
  * application's transfer-encoding is sent, because the application encodes the content. Raises InvalidResponseError.

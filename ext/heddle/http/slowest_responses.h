@@ -26,7 +26,10 @@ typedef struct {
 
 typedef struct {
     int64_t floor; /* ns; until the time `until`, only longer durations enter the list */
-    /* when the next entry expires; `floor` and `until` are 0 at first, so that the first response sets them */
+    /*
+     * When the next entry of a full list expires; INT64_MAX while the list is not full. `floor` and `until` are 0 at
+     * first, so that the first response sets them.
+     */
     int64_t until;
     unsigned count;
     heddle_slow list[HEDDLE_SLOWEST]; /* unordered */

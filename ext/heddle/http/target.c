@@ -68,7 +68,10 @@ static int split_absolute_form(heddle_request_head *head, const char *bytes, hed
     if (!heddle_target_authority(head, bytes, make_slice(host, slash)) || head->host.size == 0)
         return heddle_reject(rejection, HEDDLE_BAD_REQUEST, "the authority in the request target is not host[:port]");
     split_path_and_query(head, bytes, slash, end);
-    /* A URL without a path means `/`. With OPTIONS, and without a query, it means the whole server. */
+    /*
+     * A URL without a path means `/`; the slice is the second `/` of `://`. With OPTIONS, and without a query, it means
+     * the whole server.
+     */
     if (head->path.size == 0 && !(head->method_id == HEDDLE_OPTIONS && mark == end))
         head->path = make_slice(host - 1, host);
     return 0;

@@ -4,13 +4,13 @@
 static struct {
     pthread_mutex_t lock;
     uint64_t used;         /* bytes of this process */
-    _Atomic uint64_t *all; /* points to the bytes of all processes: in the scoreboard, or without one to `alone` */
+    _Atomic uint64_t *all; /* the bytes of all processes: in the scoreboard, or `alone` if there is none */
     _Atomic uint64_t alone;
     const heddle_scoreboard *scoreboard;
     heddle_scoreboard_slot *slot; /* NULL without a scoreboard */
 } disk = {.lock = PTHREAD_MUTEX_INITIALIZER, .all = &disk.alone};
 
-/* Not a member of `disk`, which has an initializer: the library's file would have to store these zeros, too. */
+/* Not a member of `disk`: a variable with an initializer takes its whole size in the library's file, zeros included. */
 static uint64_t by_address[HEDDLE_ADDRESS_BUCKETS];
 
 static void add_bytes(uint16_t address, uint64_t bytes)

@@ -41,7 +41,7 @@ typedef enum {
 
 typedef struct heddle_body_spool heddle_body_spool;
 
-/* The functions of a spool's owner. */
+/* A spool's owner and its loop, and the functions that the spool calls. */
 typedef struct {
     void *owner;
     /*
