@@ -10,7 +10,7 @@
  *   RUNNING           WITHOUT_SESSION   the response is complete, or the connection or stream has ended
  *   RUNNING           WAITING           the GC frees the Ruby object together with the whole loop; the session will
  *                                       free the record
- *   RUNNING           SPARE             the application has returned, and everything that it left open is closed
+ *   RUNNING           SPARE             the application has returned in a forked child, which has no session
  *   WITHOUT_SESSION   SPARE             the application has returned
  */
 

@@ -115,7 +115,7 @@ NORETURN(static void raise_invalid(heddle_field_result failure, VALUE name, VALU
         rb_raise(invalid_response, "the content-length must be a number, but is %+" PRIsVALUE, original);
     case HEDDLE_BAD_CODING:
         rb_raise(invalid_response,
-                 "the transfer-encoding is %+" PRIsVALUE ", but may only be identity or a single chunked, because the "
+                 "the transfer-encoding is %+" PRIsVALUE ", but may only be identity or chunked (once), because the "
                  "server itself encodes the body",
                  original);
     default:

@@ -232,7 +232,7 @@ struct heddle_h2_session {
 
     heddle_h2_progress progress;
     int64_t check_at, drain_at; /* when the output's progress is checked; when the second GOAWAY is sent */
-    int64_t idle_since; /* when the last stream ended, or the session began */
+    int64_t idle_since; /* when the last stream ended, the first SETTINGS came, or the session began */
 };
 
 /* One row for each stage, one bit for each stage that may follow. */
