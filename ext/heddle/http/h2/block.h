@@ -25,7 +25,7 @@ struct heddle_h2_block {
     uint64_t list_size;    /* the size of all fields, as counted by RFC 9113, 6.5.2 */
     bool response;         /* the block of a response; false: of a request */
     bool trailers;         /* the block has trailers; a request's trailers are only checked, a response's are kept */
-    const char *malformed; /* what is wrong with the first malformed field; NULL: nothing */
+    const char *malformed; /* what is wrong with the first malformed field, or with the request; NULL: nothing */
     bool too_large, no_memory;
     bool has_pseudo[HEDDLE_H2_PSEUDO_FIELDS];
     heddle_slice pseudo[HEDDLE_H2_PSEUDO_FIELDS];

@@ -127,7 +127,7 @@ void heddle_h2_block_field(heddle_h2_block *block, const heddle_hpack_field *fie
     else if (!is_lower_token(field->name, field->name_size))
         block->malformed = "a field's name is empty, or has uppercase letters or characters that are not allowed";
     else if (!is_allowed(field, id))
-        block->malformed = "a field is about the connection, which only HTTP/1.1 allows";
+        block->malformed = "HTTP/2 does not allow fields about the connection";
     else
         take_regular(block, field, id);
 }

@@ -147,7 +147,7 @@ static const char *find_violation(heddle_h2_block *block, bool ended, heddle_req
     if (method == method_end || heddle_find_token_end(method, method_end) != method_end)
         return "the :method is missing, or is not a valid token";
     if (!judge_pseudo(block, head->method_id))
-        return "a pseudo-header field is missing, or the method does not allow it";
+        return "a pseudo-header field is missing, or is not allowed with this method";
     if (block->has_pseudo[HEDDLE_H2_SCHEME] && !is_scheme(text_of(block, scheme), scheme.size))
         return "the :scheme is not valid";
     if (!judge_authority(block, head))

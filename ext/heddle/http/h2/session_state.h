@@ -269,7 +269,7 @@ void heddle_h2_remember(heddle_h2_session *session, uint32_t id, heddle_h2_state
  * streams were reset.
  */
 void heddle_h2_fail_stream(heddle_h2_session *session, uint32_t id, heddle_h2_error error);
-/* The same for a malformed message. First calls on_malformed, and sets the session's `reason`. */
+/* Does the same for a malformed message. Before that, sets the session's `reason` and calls on_malformed. */
 void heddle_h2_fail_stream_because(heddle_h2_session *session, uint32_t id, heddle_h2_error error, const char *reason);
 void heddle_h2_stream_reset_by_peer(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error);
 /*

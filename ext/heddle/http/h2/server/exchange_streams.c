@@ -316,7 +316,7 @@ static void on_complete(heddle_h2_session *session, heddle_h2_stream *stream)
 {
 }
 
-/* Counts the request as HTTP/1.1 does: not if the application has got it, or if it was rejected before. */
+/* Counts the rejection, unless the application has got the request or the request was rejected before. */
 static void on_malformed(heddle_h2_session *session, const heddle_h2_stream *stream, heddle_h2_error error)
 {
     heddle_h2_server *server = session->owner;
