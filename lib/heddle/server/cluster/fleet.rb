@@ -261,7 +261,8 @@ module Heddle
 
         def remove(worker)
           @workers.delete(worker)
-          # A worker that was killed has reported nothing. Nearly all requests that it has begun are answered.
+          # A worker that was killed has reported no totals. Nearly all requests that it had begun were answered, so all
+          # of them count as answered.
           served = @scoreboard.read(worker.slot)&.fetch(:requests) || 0
           @totals = Statistics.add(@totals, worker.totals || { answered: served })
           worker.channel.close

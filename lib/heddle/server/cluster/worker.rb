@@ -77,7 +77,7 @@ module Heddle
           answered
         end
 
-        # The status of the server has these counts when this worker no longer does.
+        # When this worker has ended, the status of the server still includes these counts.
         def report_totals(engines)
           answers = engines.map(&:answers)
           @channel.send_message("totals", answered: answers.flatten.sum, failed: answers.sum { |one| one[5] },

@@ -31,8 +31,9 @@ module Heddle
       # @!attribute limit_share [Float] the factor for its limits of memory, requests and age. It is random, between 0.9
       #   and 1, so that workers don't reach their limits at the same time
       # @!attribute failure [String, nil] why it has ended before it could replace the worker in `replaces`
-      # @!attribute totals [Hash{Symbol => Integer}] how many requests it has answered, answered with 5xx (`failed`) and
-      #   rejected, and how many clients have gone, as it has reported at its end
+      # @!attribute totals [Hash{Symbol => Integer}, nil] how many requests it has answered, has answered with 5xx
+      #   (`failed`) and has rejected, and how many clients left before their response was complete (`gone`), as it has
+      #   reported at its end; nil: it has not reported this
       WorkerHandle = Struct.new(:index, :rank, :slot, :channel, :mold, :replaces, :started_at, :pid, :forked_at,
                                 :ready_at, :state, :last_message_at, :accepting, :channel_closed, :deadline, :protect,
                                 :reason, :crash, :error, :limit_share, :failure, :totals) do
