@@ -77,7 +77,7 @@ struct heddle_h2_client {
     heddle_h2_limits limits;
     unsigned references;       /* one from the connection's Ruby object, and one from each stream */
     heddle_link ready;         /* the streams with new events */
-    bool busy;                 /* a fiber or thread is sending or receiving; it also sends what others queue meanwhile */
+    bool busy;                 /* a fiber or thread sends or receives; it also sends what others queue meanwhile */
     bool has_reader, has_sender; /* a fiber or thread has the role of reading, or of sending */
     bool lost;                 /* the connection has ended, or failed */
     heddle_bytes outgoing;     /* bytes that were pulled from the session and that the kernel has not accepted yet */
