@@ -74,7 +74,7 @@ static int replace_imports(const heddle_object *object, const ElfW(Rela) *reloca
         /*
          * With lazy binding, the entry for a call points to a stub, which calls the dynamic linker, until the first
          * call. Any other entry should contain the function's address. An entry with another address was changed by
-         * the program, so this function does not change it.
+         * the program, and is left as it is.
          */
         if (type != HEDDLE_RELOCATION_CALL && import->original && now != (uintptr_t)import->original)
             continue;

@@ -91,8 +91,8 @@ static void write_control(struct msghdr *header, control *memory, int level, int
 
 /*
  * Sets the source address of a response to the address to which the request was sent: a client ignores responses from
- * other addresses. A multicast address can't be a source address, so then the kernel chooses an address of this
- * machine.
+ * other addresses. A multicast address can't be a source address, so for a request to a multicast address the kernel
+ * chooses one of this machine's addresses.
  */
 static void write_own_address(struct msghdr *header, control *memory, const heddle_datagram_peer *peer)
 {

@@ -2,8 +2,8 @@
 
 /*
  * The handshake stage of a connection comes before its protocol: a PROXY header, a TLS handshake, or both. It needs no
- * fiber. The time for handshakes in each tick is limited, and addresses get it in turn. So a client that begins
- * hundreds of handshakes does not delay the handshakes of others.
+ * fiber. The time for handshakes in each tick is limited, and the addresses take turns in using it. So a client that
+ * begins hundreds of handshakes does not delay the handshakes of others.
  */
 
 #include "net/connection.h"

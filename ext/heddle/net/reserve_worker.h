@@ -49,7 +49,7 @@ static inline bool heddle_reserve_parked(const heddle_reserve *reserve)
 }
 
 /*
- * Defers the work item if a request with its label blocks a worker. Returns whether it did: the item is then in the
- * list `deferred`, or was rejected and may be freed.
+ * Defers the work item if a request with its label blocks a worker. If so, returns true: the item is then in the list
+ * `deferred`, or was rejected and may be freed.
  */
 bool heddle_reserve_defer(heddle_sockets *sockets, heddle_work *work);

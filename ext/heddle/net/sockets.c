@@ -177,8 +177,8 @@ static int forget_connection(heddle_connection *connection, bool closing)
 }
 
 /*
- * Called when a connection has ended. Resumes accepting if it was paused, and wakes the fiber that waits for the end of
- * all connections if no other connection is left.
+ * Called when a connection has ended. Resumes accepting if accepting was paused. If no connection is left, wakes the
+ * fiber that waits for that.
  */
 static void resume_accepting(heddle_sockets *sockets)
 {

@@ -231,8 +231,8 @@ static inline int64_t heddle_add_duration(int64_t time, int64_t duration)
 /* -- admission.c -------------------------------------------------------------------------------------------------- */
 
 /*
- * Returns whether fewer items run than the limit allows. Health checks don't count. Neither do items that an address
- * has begun beyond its share.
+ * Returns whether fewer items run than the limit allows. Health checks, and items that an address has begun beyond its
+ * share, don't count.
  */
 static inline bool heddle_admission_has_room(const heddle_sockets *sockets)
 {

@@ -206,8 +206,8 @@ static VALUE keys_use(VALUE self, VALUE context)
 /*
  * call-seq: TicketKeys.renew(age = 3600) -> true or false
  *
- * Makes a new key if the newest one is at least +age+ seconds old. Returns whether it did. The two keys before the
- * newest one still decrypt their tickets, so by default a ticket is valid for two hours at least. Does nothing, and
+ * Makes a new key if the newest one is at least +age+ seconds old. Returns true if it has made one. The two keys before
+ * the newest one still decrypt their tickets, so by default a ticket is valid for two hours at least. Does nothing, and
  * returns false, except in the process that has made or adopted the keys.
  */
 static VALUE keys_renew(int argc, VALUE *argv, VALUE self)

@@ -342,7 +342,7 @@ static void end_job(heddle_offload_thread *thread, heddle_job *job)
     atomic_store(&job->state, HEDDLE_JOB_ENDED);
     /*
      * A job that was not abandoned exists until its fiber has acquired the lock, which this thread still holds. So
-     * `notify` may use the job, but later code must not. An abandoned job may no longer exist when its state is ENDED.
+     * `notify` may use the job, but later code must not. An abandoned job may no longer exist once its state is ENDED.
      */
     if (!abandoned)
         job->notify(job);

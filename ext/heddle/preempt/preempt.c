@@ -371,8 +371,8 @@ static bool has_program_ended(void)
 }
 
 /*
- * When the program ends, preempted fibers do not run again, like all other fibers in Ruby. From then on no fiber is
- * preempted, so a fiber that ran again and computed endlessly would keep the process from exiting.
+ * After the end of the program no fiber runs again, as in Ruby; this includes preempted fibers. From then on no fiber
+ * is preempted, so a fiber that ran again and computed endlessly would keep the process from exiting.
  */
 static void end_preempted(heddle_loop *loop)
 {

@@ -48,7 +48,7 @@ static void free_gaps(struct gap **list)
 
 /*
  * Allocates the gaps of this size, and returns their bytes. When there are no more, malloc takes memory from the end of
- * the heap. Before that, it takes blocks from the thread's cache, and some of these may be of other threads' heaps.
+ * the heap. Before that, it takes blocks from the thread's cache, some of which may belong to other threads' heaps.
  */
 static size_t take_gaps(const struct heap *heap, size_t size, struct gap **gaps)
 {

@@ -61,9 +61,9 @@ static VALUE raise_error(VALUE error)
 /*
  * call-seq: Heddle::Native::Processes.end_child(error) -> never
  *
- * Ends this process, a forked child, as if its main thread had ended with the exception +error+, or without one if it
- * is nil. The at_exit handlers run. The frames on the stack are a copy of the parent's, so their `ensure` blocks do not
- * run.
+ * Ends this process, a forked child, as if its main thread had ended with the exception +error+, or without an
+ * exception if +error+ is nil. The at_exit handlers run. The frames on the stack are a copy of the parent's, so their
+ * `ensure` blocks do not run.
  */
 NORETURN(static VALUE end_child(VALUE self, VALUE error));
 

@@ -87,9 +87,9 @@ NORETURN(static void end_childs_program(heddle_loop *loop, VALUE job, int state)
 }
 
 /*
- * The body of every fiber. It looks up the fiber's record, because a program that has kept the Fiber may switch to it
- * when the record no longer exists: after the scheduler was closed, after Ruby had no stack for the fiber, or in a
- * forked child.
+ * The body of every fiber. Looks up the fiber's record first, because a program that has kept the Fiber may switch to
+ * the Fiber when the record no longer exists: after the scheduler was closed, after Ruby had no stack for the fiber, or
+ * in a forked child.
  */
 static VALUE run_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
 {

@@ -5,8 +5,8 @@
 
 /*
  * Called in the loop's fiber. Switches once more to a fiber that is about to end, if the last switch to it did not come
- * from the loop's fiber. The reason: an ended fiber switches to the loop's fiber, and Ruby reuses its stack only if the
- * loop's fiber was the last one that had switched to it.
+ * from the loop's fiber. The reason: an ended fiber switches to the loop's fiber, and Ruby reuses the ended fiber's
+ * stack only if the loop's fiber was the last one that had switched to it.
  */
 static void switch_to_ending(heddle_loop *loop)
 {

@@ -49,9 +49,9 @@ static bool is_waking_hook(VALUE frame)
 }
 
 /*
- * Heddle's own code runs if it is the code of the innermost frame that does not count as code of its caller. The
- * following count as code of their caller: methods in C (they have no path), except the hooks of is_waking_hook;
- * methods of Ruby's core that are written in Ruby; the standard library; Heddle's signal handlers
+ * Finds the innermost frame that does not count as code of its caller. Returns true if that frame's code is Heddle's
+ * own. The following count as code of their caller: methods in C (they have no path), except the hooks of
+ * is_waking_hook; methods of Ruby's core that are written in Ruby; the standard library; Heddle's signal handlers
  * (lib/heddle/own_code.rb).
  */
 bool heddle_own_code_runs(void)

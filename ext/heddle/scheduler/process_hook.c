@@ -1,6 +1,6 @@
 /*
- * The hook process_wait. On Linux, it waits for the end of a single child by the child's pidfd. It makes all other
- * waits in a thread. In callbacks from libraries that are not re-entrant, it waits in place (wait_in_place.h).
+ * The hook process_wait. On Linux, waits for the end of a single child by the child's pidfd. All other waits are made
+ * in a thread. In callbacks from libraries that are not re-entrant, waits in place (wait_in_place.h).
  */
 
 #include "scheduler/ruby_hooks.h"

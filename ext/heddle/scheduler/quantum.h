@@ -8,7 +8,7 @@
 
 #include "system.h"
 
-/* In ns. How long a request may compute before the next one begins. It is also the time slice of Ruby's threads. */
+/* In ns. How long a request may compute before the next one begins. Equal to the time slice of Ruby's threads. */
 #define HEDDLE_QUANTUM INT64_C(100000000)
 /* The maximum CPU time that is counted for one slice, ns. */
 #define HEDDLE_QUANTUM_SLICE INT64_C(10000000)

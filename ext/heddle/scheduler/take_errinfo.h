@@ -3,8 +3,8 @@
 #include <ruby.h>
 
 /*
- * Is this value of rb_errinfo() an exception? It is not when a thread or a fiber is being killed, or when a throw has
- * left a block.
+ * Is this value of rb_errinfo() an exception? Other values mean that a thread or a fiber is being killed, or that a
+ * throw has left a block.
  */
 static inline bool heddle_is_exception(VALUE error)
 {

@@ -2,9 +2,10 @@
 
 /*
  * The watch thread: a native thread that finds loops which run for too long. A process has one such thread at most.
- * While any loop is busy, it samples the heartbeats of all loops (scheduler/heartbeat.h) every few milliseconds;
- * otherwise it sleeps. It never holds the GVL and never calls Ruby. To learn what a Ruby thread does, it calls `ask`
- * (heddle_watch_settings), which makes the thread examine itself. The watch thread runs only while it has a purpose.
+ * While any loop is busy, the thread samples the heartbeats of all loops (scheduler/heartbeat.h) every few
+ * milliseconds; otherwise it sleeps. It never holds the GVL and never calls Ruby. To learn what a Ruby thread does, it
+ * calls `ask` (heddle_watch_settings), which makes the thread examine itself. The watch thread runs only while it has
+ * a purpose.
  */
 
 #include "scheduler/heartbeat.h"
