@@ -119,7 +119,7 @@ heddle_have(rubys)
 # zlib is optional: without it, Heddle rejects the option websocket_deflate.
 $defs << "-DHEDDLE_ZLIB=1" if ENV["HEDDLE_ZLIB"] != "0" && have_library("z", "deflateInit2_", "zlib.h")
 
-# The flags are set after the checks, because a check must not fail because of a warning.
+# The flags are set after the checks, so that no check fails because of a warning.
 # Ruby's own $warnflags are not used: they differ from build to build, and some builds don't add them to CFLAGS.
 $warnflags = ""
 # _GNU_SOURCE: ruby.h defines it, and files that don't include ruby.h need the same system interfaces.

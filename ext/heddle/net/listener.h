@@ -45,8 +45,8 @@ struct heddle_address_share {
  */
 #define HEDDLE_FULL_BACK_OFF INT64_C(10000000)
 /*
- * A connection is closed for a new one only after it has waited this long for a request, in ns. Otherwise clients that
- * always reconnect would only displace each other while all connections are busy.
+ * How long a connection must have waited for a request before it may be closed for a new connection, in ns. With 0,
+ * clients that always reconnect would only displace each other while all connections are busy.
  */
 #define HEDDLE_LEAST_IDLE INT64_C(500000000)
 

@@ -48,7 +48,7 @@ static bool count_first_turn(heddle_rounds *rounds, const heddle_connection *con
 /*
  * Returns whether a deferred item of another address should be served before this item, according to the turns of
  * addresses (ready_list.c). If the deferred item waited for the end of the round, every connection of this item's
- * address would have its turn before it.
+ * address would have its turn before the deferred item.
  */
 static bool is_address_passed(const heddle_rounds *rounds, const heddle_work *work)
 {

@@ -23,7 +23,7 @@ static void follow_gvl(rb_event_flag_t event, const rb_internal_thread_event_dat
         uint32_t changes = (atomic_load_explicit(&heartbeat->gvl, memory_order_relaxed) >> 2) + 1;
         atomic_store(&heartbeat->gvl, changes << 2 | state);
         /*
-         * Wakes the watch thread here. The loop could do that only when it has got the GVL, for which it may wait long.
+         * Wakes the watch thread here, because the loop could do so only when it has got the GVL, which may take long.
          */
         if (state == HEDDLE_GVL_WANTED && atomic_load(&heddle_watch_asleep))
             heddle_watch_rouse();
