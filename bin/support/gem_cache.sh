@@ -42,9 +42,10 @@ restore_gems() {
   touch "$cache"
 }
 
-# Called when gems were installed. Caches that nobody has used for a month go, and what an interrupted run has left.
+# Called when gems were installed. Removes what an interrupted run has left, and caches that nobody has used for a month.
 keep_gems() {
   local cache=$1 work=$1.new name
+  [ ! -L "$root/vendor/bundle" ] || return 0 # the copy would be a link to another checkout
   rm -rf -- "$work" && mkdir -p "$work" || return 0
   cp -a -- "$root/vendor/bundle" "$work/bundle" &&
     lock_files "$root" | while IFS= read -r name; do

@@ -135,6 +135,17 @@ class SetupScriptsTest < Minitest::Test
     refute_path_exists File.join(other, "vendor/bundle")
   end
 
+  # A copy of a link would name the gems of that one checkout, however they change.
+  def test_gems_that_a_link_names_are_not_kept_for_other_checkouts
+    one, linked, other = %w[one linked other].map { |name| checkout(name) }
+    FileUtils.mkdir_p([File.join(one, "vendor/bundle"), File.join(linked, "vendor")])
+    File.symlink(File.join(one, "vendor/bundle"), File.join(linked, "vendor/bundle"))
+
+    assert_equal ["", true], shell("#{cache_of(linked)}; with_gem_cache keep_gems; " \
+                                   "#{cache_of(other)}; with_gem_cache restore_gems")
+    refute File.symlink?(File.join(other, "vendor/bundle"))
+  end
+
   # Their versions were resolved for those, and may not run here.
   def test_checkout_for_other_rubies_gets_no_gems_of_others
     one, other = %w[one other].map { |name| checkout(name) }
