@@ -51,4 +51,20 @@ class DrainTest < Minitest::Test
   ensure
     socket&.close
   end
+
+  # A new master that reads no handed-off connections serves, too.
+  def test_a_hijacked_connection_stays_open_for_stop_timeout_when_other_workers_serve_without_handoff
+    taken = Thread::Queue.new
+    start(->(env) { taken.push(env["rack.hijack"].call) && [200, {}, []] }, stop_timeout: 0.5)
+    client = connect
+    client.write(GET)
+    socket = taken.pop(timeout: PATIENCE)
+    stopped = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    server.stop(handoff_sender: false)
+    wait_for_end
+
+    assert_operator Process.clock_gettime(Process::CLOCK_MONOTONIC) - stopped, :>=, 0.5
+  ensure
+    socket&.close
+  end
 end

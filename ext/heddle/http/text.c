@@ -31,7 +31,7 @@ bool heddle_is_word(const char *text, size_t size, const char *word)
 {
     for (size_t i = 0; i < size; i++) {
         char character = text[i] >= 'A' && text[i] <= 'Z' ? (char)(text[i] | 0x20) : text[i];
-        if (character != word[i]) /* compares the NUL of a shorter word, too */
+        if (character != word[i] || character == '\0') /* word is shorter, or text has a NUL */
             return false;
     }
     return word[size] == '\0';

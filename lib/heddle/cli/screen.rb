@@ -6,7 +6,7 @@ module Heddle
     # elements are Strings or pairs of a String and its style.
     class Screen
       # SGR codes (ECMA-48) of the styles. They use only the 16 colours that a terminal's theme defines.
-      STYLES = { title: "1", quiet: "2", bad: "31", good: "32", heading: "7" }.freeze
+      STYLES = { title: "1", quiet: "2", bad: "31" }.freeze
       private_constant :STYLES
 
       # @param output [IO]

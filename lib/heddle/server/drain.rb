@@ -33,8 +33,7 @@ module Heddle
       # @param handoff_sender [BasicSocket, false, nil] see {Server#stop}
       # @param handoff_receiver [BasicSocket, nil] the socket from which this worker and the others receive connections
       #   that were handed off
-      # @param replaced [#call] returns whether other workers keep serving and can receive connections; false from the
-      #   moment at which all stop
+      # @param replaced [#call] returns whether other workers keep serving; false from the moment at which all stop
       # @yieldreturn [Boolean] whether to stop at once
       def initialize(sockets, engine, configuration, log, replaced:, handoff_sender: nil, handoff_receiver: nil,
                      &at_once)

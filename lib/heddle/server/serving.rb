@@ -187,7 +187,7 @@ module Heddle
 
       def drain(sockets, listeners)
         drain = Drain.new(sockets, @engine, @configuration, @log,
-                          replaced: -> { @handoff_sender }, handoff_sender: @handoff_sender,
+                          replaced: -> { !@handoff_sender.nil? }, handoff_sender: @handoff_sender,
                           handoff_receiver: @handoff_sockets&.last) do
           @stopping == :now
         end

@@ -105,6 +105,7 @@ class RequestRulesTest < Minitest::Test
       ["an octet above 127 is no part of a token", line("G\xC9T / HTTP/1.1"), refused(400)]
     ],
     "9112 3.2" => [
+      ["no empty target", line("GET  HTTP/1.1"), refused(400, /request line is not/)],
       ["no fragment", line("GET /a#b HTTP/1.1"), refused(400, /fragment/)],
       ["no fragment after a query", line("GET /a?b#c HTTP/1.1"), refused(400, /fragment/)],
       ["no NUL", line("GET /a\0b HTTP/1.1"), refused(400, /control/)],

@@ -126,9 +126,9 @@ int heddle_reject_request_line(heddle_rejection *rejection, const char *line, co
     if (!spaces[0])
         return reject_shape(rejection);
     const char *target = spaces[0] + 1, *target_end = spaces[1] ? spaces[1] : stop;
-    if (target == target_end || heddle_find_target_end(target, target_end) < target_end)
+    if (heddle_find_target_end(target, target_end) < target_end)
         return reject_target(rejection, target, target_end);
-    if (!spaces[1] || spaces[2])
+    if (target == target_end || !spaces[1] || spaces[2])
         return reject_shape(rejection);
     return reject_version(rejection, spaces[1] + 1, stop);
 }

@@ -24,7 +24,7 @@ module Heddle
         end
 
         def initialize(table)
-          @table = table.each_value { |addresses| addresses.uniq!&.freeze }
+          @table = table.transform_values { |addresses| addresses.uniq.freeze }
         end
 
         # @param name [String] in lower case
