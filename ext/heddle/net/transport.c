@@ -27,23 +27,18 @@ static ssize_t plain_recv(heddle_transport *transport, void *memory, size_t size
 {
     ssize_t result;
     HEDDLE_RETRY(result, recv(transport->fd, memory, size, MSG_DONTWAIT));
-    if (result >= 0)
-        return result;
-    return errno == EWOULDBLOCK ? -EAGAIN : -errno;
+    return result >= 0 ? result : errno == EWOULDBLOCK ? -EAGAIN : -errno;
 }
 
 static ssize_t plain_send(heddle_transport *transport, const struct iovec *pieces, int count)
 {
     struct msghdr message = {.msg_iov = (struct iovec *)pieces, .msg_iovlen = (size_t)count};
     ssize_t result;
-    do {
-        /* For a single piece, send is cheaper than sendmsg. */
-        result = count == 1 ? send(transport->fd, pieces->iov_base, pieces->iov_len, MSG_DONTWAIT | MSG_NOSIGNAL)
-                            : sendmsg(transport->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-    } while (result < 0 && errno == EINTR);
-    if (result >= 0)
-        return result;
-    return errno == EWOULDBLOCK ? -EAGAIN : -errno;
+    /* For a single piece, send is cheaper than sendmsg. */
+    HEDDLE_RETRY(result, count == 1
+                             ? send(transport->fd, pieces->iov_base, pieces->iov_len, MSG_DONTWAIT | MSG_NOSIGNAL)
+                             : sendmsg(transport->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL));
+    return result >= 0 ? result : errno == EWOULDBLOCK ? -EAGAIN : -errno;
 }
 
 static size_t plain_pending(heddle_transport *transport)

@@ -7,7 +7,10 @@
 #ifdef __linux__
 #include <signal.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 #endif
+
+static pid_t master; /* the process that has adopted orphans; forked processes inherit the value */
 
 /*
  * call-seq: Heddle::Native::Processes.adopt_orphans -> true or false
@@ -18,22 +21,38 @@
 static VALUE adopt_orphans(VALUE self)
 {
 #ifdef PR_SET_CHILD_SUBREAPER
+    master = getpid();
     return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0 ? Qtrue : Qfalse;
 #else
     return Qfalse;
 #endif
 }
 
+static unsigned grace; /* seconds */
+
+#ifdef PR_SET_PDEATHSIG
+/* The parent has ended. If that was only the process between the master and this one, the master is the parent now. */
+static void handle_orphaned(int number)
+{
+    if (getppid() == master)
+        return;
+    signal(SIGALRM, SIG_DFL);
+    alarm(grace);
+}
+#endif
+
 /*
- * call-seq: Heddle::Native::Processes.end_with_parent -> nil
+ * call-seq: Heddle::Native::Processes.end_after_master(seconds) -> nil
  *
- * Has the kernel kill this process when its parent ends (prctl(2), PR_SET_PDEATHSIG). Processes that this one forks are
- * not killed.
+ * Has the kernel end this process +seconds+ (at least 1) after the master has ended, even if the process is stuck in
+ * native code (prctl(2), PR_SET_PDEATHSIG). Processes that this one forks are not ended.
  */
-static VALUE end_with_parent(VALUE self)
+static VALUE end_after_master(VALUE self, VALUE seconds)
 {
 #ifdef PR_SET_PDEATHSIG
-    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    grace = NUM2UINT(seconds);
+    signal(SIGPWR, handle_orphaned);
+    prctl(PR_SET_PDEATHSIG, SIGPWR, 0, 0, 0);
 #endif
     return Qnil;
 }
@@ -92,7 +111,7 @@ void Init_heddle_processes(VALUE heddle)
 {
     VALUE processes = rb_define_module_under(rb_define_module_under(heddle, "Native"), "Processes");
     rb_define_singleton_method(processes, "adopt_orphans", adopt_orphans, 0);
-    rb_define_singleton_method(processes, "end_with_parent", end_with_parent, 0);
+    rb_define_singleton_method(processes, "end_after_master", end_after_master, 1);
     rb_define_singleton_method(processes, "allow_inspection", allow_inspection, 0);
     rb_define_singleton_method(processes, "end_child", end_child, 1);
     rb_define_singleton_method(processes, "fill_heap_gaps", fill_heap_gaps, 0);

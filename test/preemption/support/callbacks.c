@@ -56,6 +56,15 @@ static VALUE calling_protect(VALUE self, VALUE object)
     return result;
 }
 
+/* CallingBack.hang: computes for ever, with the GVL */
+NORETURN(static VALUE calling_hang(VALUE self));
+
+static VALUE calling_hang(VALUE self)
+{
+    for (;;)
+        waiting = waiting;
+}
+
 /* CallingBack.sleep: a wait of its own */
 static VALUE calling_sleep(VALUE self)
 {
@@ -102,6 +111,7 @@ void Init_callbacks(void)
     rb_define_singleton_method(module, "call", calling_call, 1);
     rb_define_singleton_method(module, "sort", calling_sort, 1);
     rb_define_singleton_method(module, "sleep", calling_sleep, 0);
+    rb_define_singleton_method(module, "hang", calling_hang, 0);
     rb_define_singleton_method(module, "wait", calling_wait, 1);
     rb_define_singleton_method(module, "pop", calling_pop, 1);
     rb_define_singleton_method(module, "protect", calling_protect, 1);

@@ -18,8 +18,8 @@ class ClusterMalformedTest < Minitest::Test
     end
   RUBY
 
-  MESSAGES = ["no json", '["answer", null]', '["answer", {"id": [1]}]', '["totals", {}]', '["ready", {"selector": 7}]', '["unknown", {}]',
-              "\xFF\0", '["ready", []]'].freeze
+  MESSAGES = ["no json", '["answer", null]', '["answer", {"id": [1]}]', '["totals", {}]', '["ready", {"selector": 7}]',
+              '["unknown", {}]', "\xFF\0", '["ready", []]'].freeze
 
   def test_the_master_survives_whatever_a_worker_sends
     write("config.ru", STRAY)

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "support/native_library"
 require_relative "cluster_case"
 
 # Requests that have arrived are answered before the server stops.
@@ -127,6 +128,31 @@ class ClusterStopTest < Minitest::Test
     signal("KILL")
     wait_until { pids.none? { |pid| alive?(pid) } }
     2.times { |worker| wait_for("worker #{worker} has lost the connection to the master (the master has ended)") }
+  end
+
+  # A worker, and the reserve worker that has started because the first one is stuck.
+  def test_workers_that_are_stuck_in_native_code_end_when_their_master_is_killed
+    callbacks = NativeLibrary.new(File.expand_path("../../preemption/support/callbacks.c", __dir__)).path
+    write("config.ru", <<~RUBY)
+      require #{callbacks.inspect}
+      run do |env|
+        next [200, { "x-worker" => $$.to_s }, []] if env["PATH_INFO"] == "/"
+
+        File.write($$.to_s, "")
+        CallingBack.hang
+      end
+    RUBY
+    serve("--stop-timeout", "0", workers: 1, reserves: 1)
+    stuck = %w[first second].map do |name|
+      pid = worker
+      ask("/#{name}")
+      wait_until { File.exist?(path(pid.to_s)) }
+      pid
+    end
+    signal("KILL")
+    wait_until { stuck.none? { |pid| alive?(pid) } }
+
+    assert_equal 2, stuck.uniq.size
   end
 
   # Otherwise it has the listening sockets until the application is loaded, and no other server can start.

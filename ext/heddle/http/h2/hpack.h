@@ -12,6 +12,12 @@ enum {
     /* octets that are counted for a field in addition to its name and value (RFC 7541, 4.1) */
     HEDDLE_HPACK_OVERHEAD = 32,
     HEDDLE_HPACK_SEEN = 16, /* fields that an encoder remembers, see `seen` */
+    /* the first bits of each representation (RFC 7541, 6), and of a string in the Huffman code (5.2) */
+    HEDDLE_HPACK_INDEXED = 0x80,
+    HEDDLE_HPACK_INCREMENTAL = 0x40,
+    HEDDLE_HPACK_SIZE_UPDATE = 0x20,
+    HEDDLE_HPACK_NEVER_INDEXED = 0x10,
+    HEDDLE_HPACK_HUFFMAN = 0x80,
 };
 
 /* -- Huffman code -------------------------------------------------------------------------------------------------- */

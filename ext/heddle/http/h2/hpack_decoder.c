@@ -1,15 +1,6 @@
 #include "http/h2/hpack.h"
 #include "http/h2/tables.h"
 
-/* The first bits of each representation (RFC 7541, 6), and of a string in the Huffman code (5.2). */
-enum {
-    INDEXED = 0x80,
-    INCREMENTAL = 0x40,
-    SIZE_UPDATE = 0x20,
-    NEVER_INDEXED = 0x10,
-    HUFFMAN = 0x80,
-};
-
 enum {
     LARGEST_SHIFT = 28, /* the largest shift of an integer's byte, in bits: integers have at most 32 bits */
 };
@@ -52,7 +43,7 @@ static bool read_integer(heddle_hpack_block *block, unsigned prefix_bits, uint32
 static heddle_hpack_result read_string(heddle_hpack_block *block, const char **text, uint32_t *size)
 {
     uint32_t length;
-    bool huffman = block->at < block->end && *block->at & HUFFMAN;
+    bool huffman = block->at < block->end && *block->at & HEDDLE_HPACK_HUFFMAN;
     if (!read_integer(block, 7, &length) || length > (size_t)(block->end - block->at))
         return HEDDLE_HPACK_MALFORMED;
     const uint8_t *bytes = block->at;
@@ -101,7 +92,7 @@ static void keep_name(heddle_hpack_block *block, heddle_hpack_field *field)
 
 static heddle_hpack_result read_literal(heddle_hpack_block *block, uint8_t first, heddle_hpack_field *field)
 {
-    bool incremental = first & INCREMENTAL;
+    bool incremental = first & HEDDLE_HPACK_INCREMENTAL;
     uint32_t index;
     if (!read_integer(block, incremental ? 6 : 4, &index))
         return HEDDLE_HPACK_MALFORMED;
@@ -122,7 +113,7 @@ static heddle_hpack_result read_literal(heddle_hpack_block *block, uint8_t first
         result = read_string(block, &field->value, &field->value_size);
     if (result != HEDDLE_HPACK_FIELD)
         return result;
-    field->never_indexed = !incremental && first & NEVER_INDEXED;
+    field->never_indexed = !incremental && first & HEDDLE_HPACK_NEVER_INDEXED;
     if (incremental && !heddle_hpack_table_insert(&block->decoder->table, field->name, field->name_size,
                                                   field->value, field->value_size, 0))
         return HEDDLE_HPACK_NO_MEMORY;
@@ -141,7 +132,7 @@ static bool read_size_update(heddle_hpack_block *block)
 
 heddle_hpack_result heddle_hpack_block_next(heddle_hpack_block *block, heddle_hpack_field *field)
 {
-    while (block->at < block->end && (*block->at & 0xE0) == SIZE_UPDATE) {
+    while (block->at < block->end && (*block->at & 0xE0) == HEDDLE_HPACK_SIZE_UPDATE) {
         if (!read_size_update(block))
             return HEDDLE_HPACK_MALFORMED;
     }
@@ -149,7 +140,7 @@ heddle_hpack_result heddle_hpack_block_next(heddle_hpack_block *block, heddle_hp
         return HEDDLE_HPACK_END;
     block->has_fields = true;
     uint8_t first = *block->at;
-    if (!(first & INDEXED))
+    if (!(first & HEDDLE_HPACK_INDEXED))
         return read_literal(block, first, field);
     uint32_t index;
     if (!read_integer(block, 7, &index) || !find_indexed(block, index, field))

@@ -4,13 +4,7 @@
 #include "http/h2/tables.h"
 #include "http/text.h"
 
-/* The first bits of each representation (RFC 7541, 6), and of a string in the Huffman code (5.2). */
 enum {
-    INDEXED = 0x80,
-    INCREMENTAL = 0x40,
-    SIZE_UPDATE = 0x20,
-    NEVER_INDEXED = 0x10,
-    HUFFMAN = 0x80,
     LONGEST_INTEGER = 10, /* bytes */
     LARGEST_INDEXED = 128, /* bytes of the longest value that is indexed */
 };
@@ -76,7 +70,7 @@ static bool put_string(heddle_bytes *to, const char *text, size_t size)
     size_t coded = heddle_huffman_size(text, size);
     if (coded >= size)
         return put_integer(to, 0, 7, size) && heddle_bytes_add(to, text, size);
-    if (!put_integer(to, HUFFMAN, 7, coded) || !heddle_bytes_reserve(to, coded))
+    if (!put_integer(to, HEDDLE_HPACK_HUFFMAN, 7, coded) || !heddle_bytes_reserve(to, coded))
         return false;
     heddle_huffman_encode(text, size, (uint8_t *)to->bytes + to->size);
     to->size += coded;
@@ -169,11 +163,11 @@ bool heddle_hpack_encode_start(heddle_hpack_encoder *encoder, heddle_bytes *to)
     encoder->limit_changed = false;
     if (encoder->lowest_limit < encoder->limit) {
         heddle_hpack_table_resize(&encoder->table, encoder->lowest_limit);
-        if (!put_integer(to, SIZE_UPDATE, 5, encoder->lowest_limit))
+        if (!put_integer(to, HEDDLE_HPACK_SIZE_UPDATE, 5, encoder->lowest_limit))
             return false;
     }
     heddle_hpack_table_resize(&encoder->table, encoder->limit);
-    return put_integer(to, SIZE_UPDATE, 5, encoder->limit);
+    return put_integer(to, HEDDLE_HPACK_SIZE_UPDATE, 5, encoder->limit);
 }
 
 bool heddle_hpack_encode(heddle_hpack_encoder *encoder, heddle_bytes *to, const char *name, size_t name_size,
@@ -182,20 +176,20 @@ bool heddle_hpack_encode(heddle_hpack_encoder *encoder, heddle_bytes *to, const 
     uint32_t name_index = find_static_name(name, name_size);
     uint32_t index = name_index ? find_static_value(name_index, value, value_size) : 0;
     if (index)
-        return put_integer(to, INDEXED, 7, index);
+        return put_integer(to, HEDDLE_HPACK_INDEXED, 7, index);
 
     uint8_t first = 0;
     unsigned prefix_bits = 4;
     uint32_t hash = 0;
     if (is_sensitive(name, name_size)) {
-        first = NEVER_INDEXED;
+        first = HEDDLE_HPACK_NEVER_INDEXED;
     } else if (value_size <= LARGEST_INDEXED && encoder->table.limit > 0) {
         hash = (uint32_t)heddle_hash_bytes(heddle_hash_bytes(0, name, name_size), value, value_size);
         index = find_dynamic(&encoder->table, hash, name, name_size, value, value_size);
         if (index)
-            return put_integer(to, INDEXED, 7, index);
+            return put_integer(to, HEDDLE_HPACK_INDEXED, 7, index);
         if (note_seen(encoder, hash)) {
-            first = INCREMENTAL;
+            first = HEDDLE_HPACK_INCREMENTAL;
             prefix_bits = 6;
         }
     }
@@ -205,6 +199,6 @@ bool heddle_hpack_encode(heddle_hpack_encoder *encoder, heddle_bytes *to, const 
         return false;
     if (!put_string(to, value, value_size))
         return false;
-    return first != INCREMENTAL ||
+    return first != HEDDLE_HPACK_INCREMENTAL ||
            heddle_hpack_table_insert(&encoder->table, name, name_size, value, value_size, hash);
 }

@@ -6,13 +6,13 @@ module Heddle
       # Manages the workers for the master: starts missing ones, records their states, and replaces them. Workers are
       # forked by the mold, the process that has loaded the application. All methods are called on the master's thread.
       class Fleet
-        # A worker that is asked to end is killed this many seconds after `stop_timeout`.
+        # A process that is asked to end, or has lost its master, is killed this many seconds after `stop_timeout`.
         KILL_DELAY = 5
         # After this many failed starts the server stops, if no worker has served yet.
         MAX_BOOT_FAILURES = 3
         # The counts of {WorkerHandle#totals}.
         TOTALS = %i[answered failed rejected gone].freeze
-        private_constant :KILL_DELAY, :MAX_BOOT_FAILURES
+        private_constant :MAX_BOOT_FAILURES
 
         # @return [Integer] how many workers should run, without the reserve workers
         attr_reader :size

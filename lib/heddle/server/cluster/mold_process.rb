@@ -26,6 +26,9 @@ module Heddle
 
         def run_fork_loop
           Process.setproctitle("heddle: mold")
+          # While a mold loads the application, it does not notice that the master was killed. It would keep the
+          # listening sockets open, so that no new server could start. A stuck worker would, too.
+          Native::Processes.end_after_master(1)
           # Ctrl-C, or a closing terminal, sends its signal to all processes. Only the master reacts.
           %w[INT QUIT HUP].each { |name| trap(name) {} } # rubocop:disable Lint/EmptyBlock
           trap("TERM", "DEFAULT")
@@ -161,7 +164,11 @@ module Heddle
 
         # @return [Integer] the process id; or the errno of the failed fork, negated
         def fork_worker(message, writer)
-          fork { message.what == "spawn" ? run_worker(message, writer) : run_jobs(message, writer) }
+          fork do
+            times = @setting.configuration.then { |found| [found.drain_delay, found.stop_timeout, Fleet::KILL_DELAY] }
+            Native::Processes.end_after_master(times.sum.ceil)
+            message.what == "spawn" ? run_worker(message, writer) : run_jobs(message, writer)
+          end
         rescue SystemCallError => e
           -e.errno
         end

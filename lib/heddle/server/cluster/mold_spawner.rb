@@ -40,9 +40,6 @@ module Heddle
           $stdout.flush
           $stderr.flush
           pid = fork do
-            # While a mold loads the application, it does not notice that the master was killed. It would keep the
-            # listening sockets open, so that no new server could start.
-            Native::Processes.end_with_parent
             ours.close
             each { |mold| mold.channel.close }
             yield

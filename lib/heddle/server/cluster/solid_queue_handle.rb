@@ -9,11 +9,9 @@ module Heddle
       class SolidQueueHandle
         include MonotonicClock
 
-        # A process that is asked to end is killed this many seconds after `stop_timeout`.
-        KILL_DELAY = 5
         # Seconds between a failed fork and the next attempt.
         RETRY_INTERVAL = 5
-        private_constant :KILL_DELAY, :RETRY_INTERVAL
+        private_constant :RETRY_INTERVAL
 
         # @param log [#event]
         def initialize(log)
@@ -80,7 +78,7 @@ module Heddle
           return reset unless @pid
 
           @state = :ending
-          @deadline = now + @mold.configuration.stop_timeout + KILL_DELAY
+          @deadline = now + @mold.configuration.stop_timeout + Fleet::KILL_DELAY
           signal(SolidQueue::SIGNAL)
         end
 
