@@ -10,12 +10,19 @@ class ClusterSignalsTest < Minitest::Test
   # As the master and its log: counts the reloads.
   def setup
     @reloads = 0
+    @size = 4
     @signals = Heddle::Server::Cluster::Signals.new(self, self)
   end
 
   def teardown
     @signals.close
   end
+
+  attr_reader :size
+
+  def fleet = self
+
+  def resize(size) = @size = size
 
   def reload = @reloads += 1
 
@@ -28,6 +35,14 @@ class ClusterSignalsTest < Minitest::Test
     2.times { @signals.handle }
 
     assert_equal 1, @reloads
+  end
+
+  # Ruby runs the trap of a signal that the process sends itself before it continues.
+  def test_signals_of_a_kind_that_arrive_together_change_the_workers_each_time_and_reload_once
+    { "TTIN" => 2, "TTOU" => 3, "HUP" => 2 }.each { |name, times| times.times { Process.kill(name, Process.pid) } }
+    @signals.handle
+
+    assert_equal [3, 1], [@size, @reloads]
   end
 
   # Ruby copies what it has not handled yet into the child.

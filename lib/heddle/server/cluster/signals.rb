@@ -26,11 +26,12 @@ module Heddle
           end
         end
 
-        # Runs the commands of the signals that have arrived since the last call.
+        # Runs the commands of the signals that have arrived since the last call. TTIN and TTOU count each time; several
+        # signals of another kind are one command.
         # @return [void]
         def handle
           text = @io.read_nonblock(4_096, exception: false)
-          text.split("\n").uniq.each { |name| handle_signal(name) } if text.is_a?(String)
+          text.split("\n").tally.each { |name, times| handle_signal(name, times) } if text.is_a?(String)
         end
 
         # Restores the previous handlers.
@@ -54,14 +55,14 @@ module Heddle
 
         private
 
-        def handle_signal(name)
+        def handle_signal(name, times)
           case name
           when "INT" then interrupt
           when "TERM", "QUIT" then terminate(name)
           when "HUP", "USR1" then reload(name)
           when "USR2" then @master.restart
-          when "TTIN" then @master.resize(@master.fleet.size + 1)
-          when "TTOU" then @master.resize(@master.fleet.size - 1)
+          when "TTIN" then times.times { @master.resize(@master.fleet.size + 1) }
+          when "TTOU" then times.times { @master.resize(@master.fleet.size - 1) }
           end
         end
 
