@@ -59,6 +59,14 @@ class BodyDiskTest < Minitest::Test
       @statuses[stream]
     end
 
+    # @return [Integer] how many bytes the server would take on this stream, without those of the connection's window
+    def window(stream)
+      @answered = false
+      @client.send_frame("PING - 0 0000000000000000")
+      read_until { @answered }
+      @windows[stream]
+    end
+
     private
 
     def read_until
@@ -68,6 +76,7 @@ class BodyDiskTest < Minitest::Test
     def take(frame)
       case frame.type
       when "SETTINGS" then take_settings(frame)
+      when "PING" then @answered = true
       when "WINDOW_UPDATE" then @windows[frame.stream] += frame.payload.unpack1("N")
       when "HEADERS" then @statuses[frame.stream] = frame.payload.getbyte(0)
       when "RST_STREAM", "GOAWAY" then @statuses[frame.stream] || raise("#{frame.type} #{frame.error}")
@@ -107,6 +116,26 @@ class BodyDiskTest < Minitest::Test
   def status_of(socket) = read_answer(socket).to_s[%r{\AHTTP/1.1 (\d+)}, 1].to_i
 
   def disk_used = server.engines.sum(&:body_disk_used)
+
+  # A stream's own window of 64 KiB makes 0.8 MB a second of an upload whose round trip takes 80 ms.
+  def test_uploads_into_files_may_use_the_window_of_their_connection_unless_there_are_many
+    most = 64
+    serving(answer) do
+      upload = Http2Upload.new(connect)
+      streams = Array.new(most + 1) { |i| (2 * i) + 1 }
+      windows = streams.map do |stream|
+        upload.announce(stream)
+        upload.send_bytes(stream, 2 * LARGE_BUFFER)
+        upload.window(stream)
+      end
+
+      assert_operator windows.first(most).min, :>, 500_000
+      assert_operator windows.last, :<=, 65_536
+      assert_equal OK_OVER_HTTP2, upload.finish(streams.first)
+    ensure
+      upload&.close
+    end
+  end
 
   def test_bodies_that_are_only_announced_hold_no_disk
     serving(answer, body_disk_limit: LIMIT) do

@@ -177,8 +177,8 @@ static int forget_connection(heddle_connection *connection, bool closing)
 }
 
 /*
- * Called when a connection has ended. Resumes accepting if accepting was paused. If no connection is left, wakes the
- * fiber that waits for that.
+ * Called when a connection has ended. Resumes accepting if accepting was paused. If no connection is left, and no
+ * runner serves an item, wakes the fiber that waits for that.
  */
 static void resume_accepting(heddle_sockets *sockets)
 {

@@ -35,8 +35,9 @@ enum {
 
 /*
  * The wire is the lock for sending on a connection whose protocol has a farewell (net/protocol.h). While the loop is
- * blocked, the watch thread sends the farewell. Each send consists of whole frames of the protocol. So the wire is OPEN
- * only while no frame is partly sent. The loop locks the wire before it uses the transport.
+ * blocked, the watch thread sends the farewell, which must come between two frames of the protocol. So the wire is OPEN
+ * only while no frame is partly sent: a loop that has begun to send opens it again when its output, which consists of
+ * whole frames, is sent. The loop locks the wire before it uses the transport.
  */
 typedef enum {
     /*

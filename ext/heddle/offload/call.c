@@ -10,12 +10,6 @@
 #include "selector/list.h"
 
 /*
- * The interval at which a call is interrupted again (ns): a signal has no effect if it arrives just before the system
- * call that it should interrupt.
- */
-static const int64_t INTERRUPT_INTERVAL = 10 * 1000 * 1000;
-
-/*
  * While the number of threads is at its limit, a queued call checks at this interval whether a thread has ended (ns).
  */
 static const int64_t FULL_INTERVAL = 1000 * 1000 * 1000;
@@ -333,7 +327,7 @@ static outcome wait_for_end(call *self, heddle_call_kind kind)
         if (full)
             note_full(self->loop);
         /* At the limit of threads, a job starts only when another one has ended, so the fiber checks less often. */
-        self->limit = out.cancelled     ? INTERRUPT_INTERVAL
+        self->limit = out.cancelled     ? HEDDLE_INTERRUPT_INTERVAL
                       : full            ? FULL_INTERVAL
                       : is_queued(self) ? HEDDLE_OVERDUE_NS
                                         : 0;

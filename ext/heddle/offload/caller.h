@@ -8,6 +8,12 @@
 #include "scheduler/loop.h"
 
 /*
+ * The interval at which a call is interrupted again (ns): a signal has no effect if it arrives just before the system
+ * call that it should interrupt.
+ */
+enum { HEDDLE_INTERRUPT_INTERVAL = 10 * 1000 * 1000 };
+
+/*
  * Returns the loop of the calling fiber if the fiber's native calls may be offloaded, which is possible only in the
  * main Ractor. Otherwise returns NULL: the calls run as without Heddle.
  */

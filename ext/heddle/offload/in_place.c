@@ -8,12 +8,6 @@
 
 #include <signal.h>
 
-/*
- * The interval at which a call is interrupted again (ns): a signal has no effect if it arrives just before the system
- * call that it should interrupt.
- */
-static const int64_t INTERRUPT_INTERVAL = 10 * 1000 * 1000;
-
 static const int64_t NEVER = INT64_MAX;
 
 /*
@@ -60,7 +54,7 @@ static void end_call(timed_call *call)
     if (call->unblock == HEDDLE_UNBLOCK_BY_SIGNAL) {
         /* Ruby's handler of this signal does nothing, but the system call returns EINTR */
         pthread_kill(call->thread, SIGVTALRM);
-        call->deadline = heddle_clock_now() + INTERRUPT_INTERVAL;
+        call->deadline = heddle_clock_now() + HEDDLE_INTERRUPT_INTERVAL;
         return;
     }
     call->deadline = NEVER;

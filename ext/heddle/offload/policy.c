@@ -16,7 +16,7 @@ static heddle_function *slots[SLOTS]; /* a hash table with open addressing, by a
 static heddle_function *all[MOST];
 static size_t count;
 static heddle_function others = {.path = "", .library = "(others)", .in_place = true, .class = HEDDLE_LIBRARY_IN_PLACE,
-                                .reason = "too many functions were called to record each of them"};
+                                .reason = "so many functions were called that this one has no record of its own"};
 static name_list lists[HEDDLE_LISTS];
 static const void *ruby, *ruby_base;
 static heddle_function *unreported; /* the function whose stall is reported next, or NULL */

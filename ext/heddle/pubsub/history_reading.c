@@ -90,7 +90,7 @@ int64_t heddle_history_offset(heddle_history *history, const char *name, size_t 
 /*
  * Walks back over the topic's messages that were published at or after `oldest`. Returns the offset of the topic's
  * message before them, or -ENODATA if not all of them can be replayed. Sets `*reached` if the walk has reached the
- * topic's first known message: earlier messages may be forgotten.
+ * topic's first known message, and the topic may have had earlier messages, which the history has forgotten.
  */
 static int64_t walk_back(const heddle_history *history, const heddle_history_topic *topic, int64_t oldest,
                          bool *reached)

@@ -26,8 +26,8 @@ void heddle_fiber_setup(void)
 }
 
 /*
- * Makes the implicit task (loop.h) the owner of this fiber's parks: a nested fiber that this fiber has left by
- * Fiber#transfer may still wait.
+ * Makes the implicit task (loop.h) the owner of the parks that this fiber still owns when it ends: those of nested
+ * fibers that still wait, because the program has left them by Fiber#transfer.
  */
 static void release_parks(heddle_fiber *fiber)
 {

@@ -4,7 +4,7 @@ require "heddle/databases/mysql"
 
 module Heddle
   module Databases
-    # Settles abandoned queries of the gem mysql2.
+    # Ends abandoned queries of the gem mysql2: closes their connections here and on the server.
     module Mysql2
       extend Mysql::Driver
 
@@ -95,8 +95,8 @@ module Heddle
 
         private
 
-        # Marks the result as read, so that it is read in place only once: when the driver has all rows in its cache,
-        # its `each` fails without a block.
+        # Marks the result as read, so that no later call reads it in place again: once the driver has cached all rows,
+        # its `each` fails if it is called without a block.
         def heddle_read_in_place(&)
           @heddle_read = true
           Heddle.without_offload(&)

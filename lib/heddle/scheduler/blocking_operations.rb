@@ -3,8 +3,8 @@
 module Heddle
   class Scheduler
     # Implements the scheduler hook `blocking_operation_wait`. Ruby >= 3.4 calls the hook for calls that release the GVL
-    # and may block. Ruby 3.4 passes such a call as a Proc, Ruby >= 4.0 as an opaque object. If the hook returns without
-    # having called the Proc or object, Ruby runs the call in place.
+    # and may block. Ruby 3.4 passes such a call as a Proc, which the hook must call. Ruby >= 4.0 passes an opaque
+    # object; if the hook returns without having called it, Ruby runs the call in place.
     #
     # Running a call on another thread costs about 20 µs, more than most of these calls take. So quick calls that never
     # wait for another fiber run inline, and all others on a thread. The name of the calling method decides.

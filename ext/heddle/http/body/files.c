@@ -38,6 +38,11 @@ void heddle_body_files_uncount(uint16_t address)
     atomic_fetch_sub(&counted, 1);
 }
 
+unsigned heddle_body_files_open(void)
+{
+    return atomic_load(&counted);
+}
+
 /* The file has no name: no other process can open it, and the kernel removes it even if this process crashes. */
 int heddle_body_file_open(const char *folder)
 {

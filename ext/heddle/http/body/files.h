@@ -13,7 +13,7 @@ enum {
 
 /* Returns how many of these files a process with this limit of descriptors may open. */
 unsigned heddle_body_files_limit(uint64_t descriptors);
-/* Returns the same limit for this process. */
+/* Returns how many of these files this process may open. */
 unsigned heddle_body_files_most(void);
 /*
  * Counts a file that will be opened for a client with this address number (heddle_address_find_number). Returns false
@@ -22,6 +22,8 @@ unsigned heddle_body_files_most(void);
  * the count. Any thread may call these functions.
  */
 bool heddle_body_files_count(uint16_t address);
+/* Returns how many of these files are open in this process. */
+unsigned heddle_body_files_open(void);
 /* Undoes the count of a file that will not be opened. */
 void heddle_body_files_uncount(uint16_t address);
 

@@ -73,6 +73,13 @@ void heddle_h2_credit(heddle_h2_session *session, heddle_h2_stream *stream, uint
     add_credit(session, size, stream, size);
 }
 
+void heddle_h2_widen_window(heddle_h2_session *session, heddle_h2_stream *stream, uint32_t size)
+{
+    heddle_h2_enter(session);
+    add_credit(session, 0, stream, size);
+    heddle_h2_leave(session);
+}
+
 static uint32_t cut_size(size_t size, uint32_t most)
 {
     return size < most ? (uint32_t)size : most;

@@ -236,6 +236,8 @@ void heddle_h2_consume(heddle_h2_session *session, heddle_h2_stream *stream, siz
  * but not on this one. heddle_h2_consume must still be called when the bytes were used.
  */
 void heddle_h2_keep(heddle_h2_session *session, heddle_h2_stream *stream, size_t size);
+/* Lets the peer send `size` bytes more on this stream than limits.stream_window. */
+void heddle_h2_widen_window(heddle_h2_session *session, heddle_h2_stream *stream, uint32_t size);
 /* Must be called when the owner no longer uses the stream. The session still sends what was written. */
 void heddle_h2_release(heddle_h2_session *session, heddle_h2_stream *stream);
 

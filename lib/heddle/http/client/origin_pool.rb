@@ -103,18 +103,17 @@ module Heddle
 
         # Closes connections that have been idle for too long or that the server has closed.
         # @param all [Boolean] whether to close every idle connection
-        # @return [Boolean] whether any HTTP/1.1 connection is still idle
+        # @return [void]
         def close_idle(all: false)
           limit = all ? Float::INFINITY : now - @settings.idle_timeout
           shared = @sharing&.tend(limit) || 0
-          closed, left = @lock.synchronize do
-            leave(shared) if shared.positive?
+          gone = nil
+          @lock.synchronize do
             gone, @idle = @idle.partition { |one| one.idle_since <= limit || one.stale? }
-            leave(gone.size) if gone.any?
-            [gone, @idle.any?]
+            count = shared + gone.size
+            leave(count) if count.positive?
           end
-          closed.each(&:close)
-          left
+          gone.each(&:close)
         end
 
         # Marks this origin as dropped if it has had no connection for `seconds`. {OriginRegistry} calls this method,
@@ -216,8 +215,8 @@ module Heddle
           nil
         end
 
-        # Called for an interrupted task. If the task already has a connection, or the permission to open one, gives the
-        # connection or the permission back.
+        # Called when the task was interrupted, or its time limit has passed. If the task was given a connection
+        # meanwhile, or the permission to open one, gives it back.
         def give_up(waiter)
           given = @lock.synchronize do
             @waiters.delete(waiter)
@@ -269,7 +268,8 @@ module Heddle
           @settings.http2 == :prior_knowledge || socket.application_protocol == "h2"
         end
 
-        # Offers only HTTP/1.1, because the server might select HTTP/2 the next time.
+        # Offers only HTTP/1.1: the server has selected or required it before, but might select HTTP/2 for a new
+        # connection.
         def http1_dialer = @sharing ? (@http1_dialer ||= @dialer.without_http2) : @dialer
       end
     end

@@ -4,13 +4,20 @@
  * credited to the client's windows as soon as they are in memory or in the spool's buffer, with two exceptions. While
  * the application streams the body, the stream's window gets no credit until the application has read the bytes. And
  * bytes that arrive while the buffer is being written to the file wait in memory without credit. In both cases, the
- * stream's window limits the bytes.
+ * client's windows limit the bytes.
  */
 
+#include "http/body/files.h"
 #include "http/body_deadline.h"
 #include "http/body_storage.h"
 #include "http/h2/server/server.h"
 #include "http/request_limits.h"
+
+/*
+ * While this process has at most 64 files of bodies, a stream whose body goes into a file gets about the same window as
+ * the connection. Thus bytes that wait for a slow disk use at most 64 MiB here.
+ */
+enum { WIDE_STREAMS = 64, WIDENING = (1 << 20) - 65536 };
 
 static void handle_written(void *owner, int error);
 
@@ -182,7 +189,9 @@ static HEDDLE_FATE move_to_file(heddle_h2_carrier *carrier)
         heddle_body_reject(carrier->exchange, -error);
         return HEDDLE_GONE;
     }
-    return move_waiting(carrier);
+    if (heddle_body_files_open() <= WIDE_STREAMS)
+        heddle_h2_widen_window(carrier->server->session, carrier->stream, WIDENING);
+    return carrier->gone ? HEDDLE_GONE : move_waiting(carrier);
 }
 
 void heddle_h2_take_data(heddle_h2_carrier *carrier, const char *bytes, size_t size)
