@@ -64,7 +64,8 @@ module Heddle
     #   the client has caught up. Without effect if a fiber sends the events ({#serve}).
     # @param handoff [Boolean] whether the stream may move to another worker when its worker is replaced; false: the
     #   client has to reconnect
-    # @raise [ArgumentError] if the topic is nil, the topic or the event's type is too large, or `slow` is unknown
+    # @raise [ArgumentError] if the topic is nil or too large, the event's type is too large or not one line, or `slow`
+    #   is unknown
     def initialize(topic, since: nil, event: nil, retry_after: nil, slow: :close, handoff: true)
       @topic = Arguments.topic(topic)
       @since = since unless since.to_s.empty?

@@ -127,7 +127,8 @@ module Heddle
           intercept
         end
 
-        # Called from C once in each process when all offload threads are busy, on a fiber that must not wait.
+        # Called from C when all offload threads are busy, on a fiber that must not wait. Not called again in this
+        # process, nor in a child that is forked later.
         def threads_used_up(scheduler)
           limit = Offload.threads[:limit]
           scheduler.spawn(-> { Events.report(:offload_threads_exhausted, limit:) })

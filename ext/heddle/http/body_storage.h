@@ -6,7 +6,10 @@
 
 /* Reserves memory for a body of `length` bytes. Returns false if the body must go to a file. */
 bool heddle_body_fits_memory(const heddle_engine *engine, heddle_exchange *exchange, uint64_t length);
-/* Does the same for the received part of a body whose length is unknown. `complete`: no more bytes follow. */
+/*
+ * Reserves memory for the received part of a body whose length is unknown, and for the bytes that may follow. Returns
+ * false if the body must go to a file. `complete`: no more bytes follow.
+ */
 bool heddle_body_still_fits_memory(const heddle_engine *engine, heddle_exchange *exchange, bool complete);
 /*
  * Creates the spool of an exchange (the file of its body). `others`: the number of spools that the connection already

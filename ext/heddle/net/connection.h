@@ -114,7 +114,7 @@ void heddle_connection_wait_or_raise(heddle_connection *connection, heddle_direc
                                      const char *timeout_message);
 /* Wakes the fibers that wait for one of these events. */
 void heddle_connection_wake(heddle_connection *connection, uint8_t ready);
-/* Ends all waits for the connection: the waiting fibers raise IOError. */
+/* Ends all waits for the connection: heddle_connection_wait_for returns HEDDLE_WAIT_CLOSED in the waiting fibers. */
 void heddle_connection_drop_waits(heddle_connection *connection);
 
 /* Returns the address as a String, or nil if it is unknown. Returns the same object for equal addresses. */

@@ -94,8 +94,8 @@ void heddle_handoff_process_noted(heddle_sockets *sockets)
 #ifdef __linux__
 
 /*
- * The watch thread calls begin_handoff and end_handoff, and the functions that they call. It locks `handoff.lock` while
- * it uses connections.
+ * The functions in this section run on the watch thread, except heddle_handoff_begin. The watch thread locks
+ * `handoff.lock` while it uses connections.
  */
 
 static void notify_loop(heddle_sockets *sockets, heddle_connection *connection, uint8_t events)
@@ -282,7 +282,7 @@ static void publish_stuck(heddle_sockets *sockets, bool stuck)
     }
     if (atomic_fetch_add(&slot->stuck, stuck ? 1 : -1) == 1 && !stuck)
         HEDDLE_SCOREBOARD_SET(slot->label, 0);
-    /* wakes the other workers: some may have stopped accepting because this one had less to do, and now accept again */
+    /* The other workers decide again whether they accept: a stuck worker does not count as one with less load. */
     heddle_scoreboard_notify(sockets->balance.scoreboard);
 }
 

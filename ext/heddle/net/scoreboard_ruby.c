@@ -100,7 +100,7 @@ static VALUE scoreboard_descriptors(VALUE self)
  * call-seq: alarm_descriptor -> Integer or nil
  *
  * Returns the descriptor of an eventfd, or nil if the system does not support it. The eventfd becomes readable when a
- * worker of this master has been stuck for 100 ms, not counting a garbage collection.
+ * worker of this master has been stuck for 100 ms, but not while that worker collects garbage.
  */
 static VALUE scoreboard_alarm_descriptor(VALUE self)
 {

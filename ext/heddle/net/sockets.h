@@ -138,8 +138,8 @@ static inline heddle_connection *heddle_sockets_at(const heddle_sockets *sockets
 /* Returns the connection's slot and generation as one number. */
 uint64_t heddle_sockets_identity(heddle_sockets *sockets, const heddle_connection *connection);
 /*
- * Delivers an event of the event set. A hang-up is delivered in the connection's turn (io_turns.h). May be called in a
- * selector's callback.
+ * Delivers an event of the event set. These events wait for the connection's turn (io_turns.h): a hang-up, all events
+ * after it, and every event of a protocol with `waits_for_turns`. May be called in a selector's callback.
  */
 HEDDLE_LAST_USE void heddle_sockets_deliver_event(heddle_sockets *sockets, heddle_connection *connection,
                                                   uint8_t ready);

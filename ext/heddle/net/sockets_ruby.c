@@ -249,7 +249,7 @@ static VALUE sockets_running_requests(VALUE self)
 /*
  * call-seq: ended? -> true or false
  *
- * Returns whether there is no connection and no block runs.
+ * Returns whether no connection is left, and no runner (a pooled fiber) serves an item.
  */
 HEDDLE_DEFINE_METHOD(sockets_ended_p, "ended?", heddle_runners_are_done(heddle_sockets_of(self)) ? Qtrue : Qfalse)
 

@@ -333,7 +333,7 @@ static void deliver_missed(heddle_subscriber *subscriber, bool all_missed)
         }
         deliver_message(subscriber, message);
     }
-    /* -ENODATA: messages are gone, or `since` was never assigned. Another error: the history can't be read. */
+    /* -ENODATA: messages are lost, or no message has had the offset `since`. Others: the history can't be read. */
     if (count < 0 && delivery.subscriber)
         heddle_fanout_deliver_reset(delivery.subscriber, offset);
     heddle_fanout_end_delivery(fanout, &delivery);

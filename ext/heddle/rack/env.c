@@ -55,9 +55,10 @@ static void add_pair(VALUE env, const char *key, VALUE value)
 /*
  * call-seq: EnvBuilder.new(errors, proxies)
  *
- * `errors`: rack.errors. `proxies`: a Net::Networks with the trusted proxies. Only their Forwarded and X-Forwarded-*
- * fields are accepted; the same fields of other clients are removed. With nil, the application gets all of these
- * fields, and the server itself uses none of them. A builder belongs to one loop.
+ * `errors`: rack.errors. `proxies`: a Net::Networks with the trusted proxies. Fields that describe a proxy's client
+ * (HEDDLE_FORWARDED_FIELDS) are accepted only from these proxies, and are removed from the requests of all other
+ * clients. If `proxies` is nil, the application gets all of these fields, and the server itself uses none of them. A
+ * builder belongs to one loop.
  */
 static VALUE builder_initialize(VALUE self, VALUE errors, VALUE proxies)
 {
@@ -97,7 +98,7 @@ typedef struct {
     const heddle_address *local; /* NULL: not determined yet */
     heddle_connection *connection;
     bool secure;    /* the connection uses TLS */
-    bool forwarded; /* the request may have a Forwarded or X-Forwarded-* field */
+    bool forwarded; /* the request may have one of HEDDLE_FORWARDED_FIELDS */
 } env;
 
 static VALUE string_of(const env *env, heddle_slice slice)
@@ -265,8 +266,8 @@ static void report_underscore(const env *env)
 }
 
 /*
- * If the peer is a trusted proxy, takes the scheme from its fields. Otherwise removes these fields, because Rack and
- * Rails would accept them from any client.
+ * If the peer is a trusted proxy, takes the scheme from its fields. Otherwise removes all HEDDLE_FORWARDED_FIELDS,
+ * because Rack and Rails would accept them from any client.
  */
 static void judge_scheme(env *env)
 {

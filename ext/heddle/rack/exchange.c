@@ -80,8 +80,8 @@ static bool asks_for_events(const heddle_exchange *exchange)
 /*
  * call-seq: Heddle::Rack.env(builder, exchange, finished) -> Hash
  *
- * Returns the env of a request, without rack.input and rack.early_hints. `finished`: the Array for
- * rack.response_finished.
+ * Returns the env of a request, without rack.early_hints. Its rack.input is empty; if the request has a body, the
+ * caller replaces rack.input. `finished`: the Array for rack.response_finished.
  */
 static VALUE rack_env(VALUE self, VALUE builder, VALUE object, VALUE finished)
 {

@@ -136,7 +136,7 @@ module Heddle
         ending ? ending + separator.bytesize : piece.bytesize
       end
 
-      # Finds the next separator, if it has several bytes.
+      # Finds the next separator. Called for a separator of several bytes.
       def index(separator)
         return @content.byteindex(separator, @pos) if @content.is_a?(String)
 

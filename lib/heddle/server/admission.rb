@@ -7,13 +7,13 @@ module Heddle
     class Admission
       include MonotonicClock
 
-      # Seconds between two checks while requests run or wait.
+      # Seconds between two checks while requests run or wait, or while {AdmissionPolicy} limits them.
       BUSY_INTERVAL = 0.1
-      # Seconds between two checks while the server is idle.
+      # Seconds between two checks at any other time.
       IDLE_INTERVAL = 1.0
       # Seconds between two checks of the memory.
       MEMORY_INTERVAL = 1.0
-      # The share of a process's memory that unsent responses to slow clients may use.
+      # The share of the server's memory limit that the unsent responses of all its loops may use together.
       RESPONSE_SHARE = 0.25
       # Bytes that the unsent responses of one loop may use if the memory limit is not known.
       RESPONSE_BYTES = 268_435_456
@@ -121,8 +121,8 @@ module Heddle
         @sockets.limit = limit unless @fixed || limit == @sockets.limit
       end
 
-      # Called each time that a task begins to wait for a pool. The next periodic check may be too late: by then, a
-      # hundred more requests could wait, and the pool's time limit may be short.
+      # Called each time that a task begins to wait for a pool of another library. The next periodic check may be too
+      # late: by then, a hundred more requests could wait, and the pool's time limit may be short.
       def limit_for_pools
         limit = @policy.limit_for_pools(@sockets.busy, @context.pool_waiting)
         @sockets.limit = limit unless limit == @sockets.limit

@@ -38,7 +38,7 @@ module Heddle
         size.times { |index| @threads << start_thread("runner #{index + 1}") }
       end
 
-      # Queues a request for the next free thread.
+      # Queues a request, or a callback of a WebSocket, for the next free thread.
       # @param request [#run, #cancel, #fiber]
       # @return [void]
       def <<(request)

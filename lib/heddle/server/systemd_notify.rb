@@ -25,8 +25,8 @@ module Heddle
       # @return [Boolean] whether systemd has passed a socket
       def enabled? = !@path.nil?
 
-      # @return [Float, nil] seconds between two watchdog notifications, half of systemd's timeout; nil: there is no
-      #   watchdog
+      # @return [Float, nil] maximum seconds between two watchdog notifications, half of systemd's timeout; nil: there
+      #   is no watchdog
       def interval = @watchdog && enabled? ? @watchdog * WATCHDOG_SHARE : nil
 
       # Reports that the service accepts requests.

@@ -165,8 +165,8 @@ static bool has_stalled(const heddle_h2_session *session, heddle_h2_progress *pr
 
 /*
  * Ends the session, or single streams, if the client reads output more slowly than write_rate. Progress alone is not
- * enough, because even a client that blocks the output may read a byte now and then. A stream
- * that waits for its turn has not stalled, so only the check of the whole connection applies to it.
+ * enough, because even a client that blocks the output may read a byte now and then. A stream that waits for its turn
+ * (`listed`) has not stalled, so only the check of the whole connection applies to it.
  */
 static void check_progress(heddle_h2_session *session)
 {

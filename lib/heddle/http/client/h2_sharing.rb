@@ -12,7 +12,8 @@ module Heddle
 
         # A request that needs a connection. `given`: the connection that is reserved for the request; `waited`: whether
         # the request has been in the queue; `over`: whether its wait has ended by itself, with a result or with the
-        # error of the request that opened the connection. An interrupted wait is not over.
+        # error of the request that opened the connection. A wait is not over if an exception has interrupted it, or if
+        # its time limit has passed.
         class Waiter
           attr_reader :queue
           attr_accessor :given, :waited, :over
@@ -193,8 +194,8 @@ module Heddle
         # connection.
         def dialing_time(limits) = limits.connect && limits.tls && (limits.connect + limits.tls + 1)
 
-        # Called for an interrupted request. If the request was already woken or has a reserved connection, the next
-        # waiting request is woken or gets the reservation.
+        # Called when the request was interrupted, or its time limit has passed. Removes the request from the queue. If
+        # the request was woken or got a connection already, wakes the next waiting request, or gives it the connection.
         def give_up(waiter)
           @lock.synchronize do
             next if @waiters.delete(waiter)

@@ -174,7 +174,7 @@ module Heddle
           data = CLASSES.fetch(type, Opaque).read(reader, length)
           return data if reader.offset == at_end
 
-          raise MalformedError, "a #{type} record must have #{length} bytes of data, as its length field says"
+          raise MalformedError, "the length field of a #{type} record is #{length}, but its data has another size"
         end
 
         def name(reader) = Name.from_wire(reader.name).freeze
