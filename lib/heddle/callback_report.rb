@@ -6,11 +6,11 @@ require "heddle/own_code"
 require "heddle/stalls"
 
 module Heddle
-  # Reports Ruby code that waits, or starts a task, in a callback of a native library. During such a wait, another fiber
-  # of the event loop runs. If it calls the same library, two calls run at once on one thread, which many libraries
-  # don't support. `Heddle.enable :callback_report` switches the reports on. Each call site is reported once. There are
-  # no reports about libraries in {NativeLibraries.reentrant}, about waits of the library itself, or about waits whose
-  # stack frames are unknown.
+  # Reports Ruby code that waits, or starts a task, in a callback of a native library, if the event loop then runs
+  # another fiber before the callback has ended. If this fiber calls the same library, two calls run at once on one
+  # thread, which many libraries don't support. `Heddle.enable :callback_report` switches the reports on. Each call site
+  # is reported once. There are no reports about libraries in {NativeLibraries.reentrant}, about waits of the library
+  # itself, or about waits whose stack frames are unknown.
   module CallbackReport
     # A reported call site.
     #

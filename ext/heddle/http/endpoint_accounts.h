@@ -2,9 +2,9 @@
 
 /*
  * Sums the time accounts of requests (scheduler/account.h: how long a request waited, computed, queried …) by endpoint.
- * An endpoint is the request's label: its method, and its path without ids (request_label.h). The first endpoints with
- * a slow request get their own sums. All others share one entry, because clients choose the paths and the memory must
- * be bounded. Uses no Ruby.
+ * An endpoint is the request's label: its method, and its path without ids (request_label.h). The first endpoints get
+ * their own sums. All others share one entry, because clients choose the paths and the memory must be bounded. Uses no
+ * Ruby.
  */
 
 #include "http/request_label.h"
@@ -14,7 +14,10 @@ enum {
     HEDDLE_ENDPOINTS = 50, /* entries; the last one sums all other endpoints */
 };
 
-/* In ns. Shorter requests are not summed by endpoint, because computing their label would cost too much. */
+/*
+ * In ns. A request that took less than this, not counting its time in the queue, is not summed: computing its label
+ * would cost too much.
+ */
 #define HEDDLE_ENDPOINT_LEAST INT64_C(1000000)
 
 typedef struct {

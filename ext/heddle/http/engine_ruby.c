@@ -311,8 +311,8 @@ static VALUE engine_endpoints(VALUE self)
     X(engine_spooled, "spooled", ULL2NUM(engine_of(self)->spooled))                                                    \
     /* Bytes on disk of request bodies, of all engines of this process. */                                             \
     X(engine_body_disk_used, "body_disk_used", ULL2NUM(heddle_body_disk_used()))                                       \
-    /* The numbers of complete responses of the application. The index is the first digit of the status, 1 to 5,       \
-     * or 0 for any other status. */                                                                                   \
+    /* The numbers of complete responses to requests that the application was called for, even if Heddle has made the  \
+     * response. The index is the first digit of the status, 1 to 5, or 0 for any other status. */                     \
     X(engine_answers, "answers", array_of(engine_of(self)->answers, HEDDLE_STATUS_CLASSES))                            \
     /* The sum of the times that are counted in #latencies, in seconds. */                                             \
     X(engine_latency_sum, "latency_sum", DBL2NUM((double)engine_of(self)->latency.sum / 1e9))                          \

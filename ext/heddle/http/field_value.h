@@ -21,7 +21,7 @@ static inline uint64_t heddle_four(const char *at)
     return bytes;
 }
 
-/* Does the value contain CR, LF or NUL? The last load overlaps the load before it, so that no byte remains. */
+/* Does the value contain CR, LF or NUL? The last load ends with the last byte, so it may overlap the load before it. */
 static inline bool heddle_value_is_forbidden(const char *value, size_t size)
 {
     if (size < 4)

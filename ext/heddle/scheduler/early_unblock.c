@@ -16,8 +16,8 @@ void heddle_early_unblock_record(heddle_loop *loop, VALUE fiber, VALUE blocker)
 
 /*
  * Does this code run within the hook kernel_sleep, for a method that a wake-up may end early? The hook of a subclass
- * may call #block. The frame of that hook may have another name (define_method), so the frame of the method counts,
- * too.
+ * may call #block. The frame of that hook may have another name (define_method), so a frame of Mutex#sleep or
+ * ConditionVariable#wait counts, too.
  */
 static bool is_wakeable_sleep(void)
 {

@@ -213,7 +213,7 @@ void heddle_loop_open(heddle_loop *loop)
 #endif
     heddle_guard_pages_install();
     int result = loop->operations->open(&loop->selector);
-    /* All io_urings of a user count toward one limit of locked memory, which may be reached after a good probe. */
+    /* All io_urings of a user count toward one limit of locked memory. It may be reached after the probe succeeded. */
     bool full = result == -ENOMEM && loop->operations == heddle_selectors[0] && heddle_selectors[1];
     if (full)
         result = (loop->operations = heddle_selectors[1])->open(&loop->selector);

@@ -62,9 +62,10 @@ module Heddle
       # @param retries [Integer] how often a repeatable request is sent again after status 429, 502, 503 or 504, or
       #   after a failed connection attempt; see {RequestedRetries}
       # @param proxy [:environment, String, nil] an http:// URL; `:environment`: use the variables `http_proxy`,
-      #   `https_proxy` and `no_proxy`
+      #   `https_proxy` and `no_proxy`; nil: no proxy
       # @param deny_private [Boolean] rejects addresses of this machine and of private networks, also after name
-      #   resolution and redirects (protects from server-side request forgery); disables the proxy
+      #   resolution and redirects (protects from server-side request forgery). The client then ignores `:environment`,
+      #   and accepts no URL as `proxy`
       # @param body_limit [Integer] maximum size in bytes of a decompressed body in memory
       # @param tls [Hash, nil] see Net::TLS::ClientContext
       # @param http2 [Boolean, :prior_knowledge] true: use HTTP/2 over TLS if the server selects it by ALPN (RFC 9113,

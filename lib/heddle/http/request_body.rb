@@ -29,7 +29,8 @@ module Heddle
 
       # @return [String, nil] the next bytes of the body, never empty; nil at its end
       # @raise [BadRequestError] if the body is malformed, too large or too slow
-      # @raise [ClientGoneError] if the body ended too early
+      # @raise [ClientGoneError] if the body ended too early, or if the client has paused for `idle_timeout` after the
+      #   response has begun
       def read
         return take_ahead if @ahead
         return read_raw if @raw

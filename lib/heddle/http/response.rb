@@ -107,7 +107,7 @@ module Heddle
       end
 
       # Discards an unsent head, so that another response can be sent. Idempotent.
-      # @return [Boolean] false: the head was already sent, or content was written
+      # @return [Boolean] false: there is no head, the head was already sent, or content was written
       def withdraw
         return true if @unsent
         return false unless @held && sent == 0 && !@finished && @exchange.withdraw_head(@held)

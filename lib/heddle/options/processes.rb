@@ -19,7 +19,7 @@ module Heddle
                  reason: "Set it to production on servers that users reach",
                  details: "If the value comes from RAILS_ENV or RACK_ENV, Heddle only sets RACK_ENV, and only if it " \
                           "is unset."),
-      # The scoreboard has room for four slots for each of this many workers (Server::Cluster::SharedResources).
+      # The scoreboard has at most 65,535 slots, and each worker may need four (Server::Cluster::SharedResources).
       Option.new(name: :workers, unit: :auto, range: 0..10_000, short: "-w",
                  default: ->(values) { ONE_PROCESS.include?(values[:environment]) ? 1 : :auto },
                  default_words: "auto; 1 in development and test",

@@ -7,8 +7,9 @@ require "heddle/scheduler/reopening"
 
 module Heddle
   class Scheduler
-    # The changes that the first scheduler of a process makes in Ruby: methods for which Ruby has no scheduler hook, and
-    # guard pages for the stacks of fibers. `HEDDLE_PROTECT=off` and a server's `protect off` prevent them.
+    # The changes that the first scheduler of a process makes in Ruby. It replaces methods for which Ruby has no
+    # scheduler hook, and makes the guard pages of fibers need no memory mappings ({Scheduler.guard_pages}).
+    # `HEDDLE_PROTECT=off` and a server's `protect off` prevent these changes.
     #
     # @api private
     module Patches
@@ -33,7 +34,8 @@ module Heddle
           Scheduler.guard_pages
         end
 
-        # Allows or forbids the changes, depending on the environment and the platform.
+        # Allows or forbids the changes, depending on the environment. On a platform on which Heddle was not tested, the
+        # change of guard pages is forbidden unless HEDDLE_GUARD_PAGES is set.
         # @param environment [Hash{String => String}]
         # @return [void]
         def reset(environment = ENV)

@@ -4,8 +4,8 @@ module Heddle
   class Server
     # Computes how many connections this process accepts if `max_connections` is 0. Until its request runs, a connection
     # uses a bounded amount of memory. So the limit is the number of connections that fit into the process's share of
-    # the memory. The process must also have enough file descriptors for them, of which some are kept for bodies in
-    # files.
+    # the memory. The number of file descriptors limits them, too. Some descriptors are kept for the application and for
+    # bodies in files.
     module ConnectionLimit
       # Bytes that a connection uses at most, without a body in memory (`body_buffer`): 64 KiB of unread input, and 48
       # KiB of a head and its fields.

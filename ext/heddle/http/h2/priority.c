@@ -76,7 +76,7 @@ static void keep_priority(heddle_h2_session *session, uint32_t id, uint8_t urgen
 void heddle_h2_take_priority_update(heddle_h2_session *session, const uint8_t *payload, uint32_t size)
 {
     uint32_t id = heddle_h2_get_31(payload);
-    /* even ids belong to pushed streams, which this server never opens; no server sends PRIORITY_UPDATE (RFC 9218) */
+    /* even ids belong to pushed streams, which this server never opens; a server must not send PRIORITY_UPDATE */
     if (id % 2 == 0 || session->is_client) {
         heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR,
                        session->is_client ? "a PRIORITY_UPDATE from the server"

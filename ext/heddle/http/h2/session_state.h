@@ -287,7 +287,10 @@ bool heddle_h2_can_trim(const heddle_h2_session *session);
 /* Frees the memory that an idle session does not need. Afterwards it no longer knows how streams were closed. */
 void heddle_h2_trim(heddle_h2_session *session);
 
-/* Every function that the owner calls and that may end a stream begins with this one, and ends with heddle_h2_leave. */
+/*
+ * A function that the owner calls must call this one before it can end a stream, and heddle_h2_leave after its last use
+ * of streams.
+ */
 static inline void heddle_h2_enter(heddle_h2_session *session)
 {
     session->depth++;

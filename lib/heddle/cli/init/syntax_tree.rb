@@ -16,7 +16,8 @@ module Heddle
         def self.nodes(node) = [node, *node.compact_child_nodes.flat_map { |child| nodes(child) }]
 
         # @param node [Prism::Node]
-        # @return [Array<Symbol>] the variables that the node assigns
+        # @return [Array<Symbol>] the variables and constants that the node assigns, without those of multiple
+        #   assignments
         def self.assigned(node)
           nodes(node).filter_map { |one| one.name if WRITES.include?(one.class) && one.respond_to?(:name) }
         end

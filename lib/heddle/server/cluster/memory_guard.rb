@@ -12,8 +12,8 @@ module Heddle
         INTERVAL = 10
         # Above this share of the budget, the memory is measured at each call of {#check}.
         NEAR = 0.75
-        # If the budget is exceeded, a worker is replaced only if it is at least this many times as large as its mold.
-        # Otherwise its replacement would not be smaller.
+        # If the budget is exceeded, a worker is replaced only if it is more than this many times as large as its mold.
+        # The replacement of a smaller worker would save too little memory.
         GROWN = 1.25
         # Seconds between two log lines about a shortage of memory.
         LOG_INTERVAL = 600

@@ -27,7 +27,8 @@ module Heddle
         def run_fork_loop
           Process.setproctitle("heddle: mold")
           # While a mold loads the application, it does not notice that the master was killed. It would keep the
-          # listening sockets open, so that no new server could start. A stuck worker would, too.
+          # listening sockets open, so that no new server could start. So the kernel ends it 1 s after the master. Each
+          # worker makes the same call, because it may be stuck ({#fork_worker}).
           Native::Processes.end_after_master(1)
           # Ctrl-C, or a closing terminal, sends its signal to all processes. Only the master reacts.
           %w[INT QUIT HUP].each { |name| trap(name) {} } # rubocop:disable Lint/EmptyBlock
@@ -137,7 +138,7 @@ module Heddle
           Process.wait(intermediate)
           raise ProcessLimit.failed_fork(-pid) if pid < 0
           # 0 must not be reported: a signal to process 0 goes to the master's whole process group.
-          raise "the process that should fork it was killed: see dmesg (memory may be short)" if pid.zero?
+          raise "the process that should have forked it was killed: see dmesg (memory may be short)" if pid.zero?
 
           @channel.send_message("#{jobs}spawned", slot:, pid:)
         rescue SignalException

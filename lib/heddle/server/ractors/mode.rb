@@ -6,7 +6,7 @@ module Heddle
       # Runs several Ractors, each with a loop that serves requests. The main Ractor has a loop, too, but it serves no
       # requests. It handles signals, the log and the control socket, and replaces a Ractor that dies.
       class Mode
-        # @param app [#call] is frozen, with all objects that it refers to
+        # @param app [#call] the application; this method freezes it and all objects that it refers to
         # @return [#call] the application, shareable by Ractors
         # @raise [BootError] when Ractors can't share the application
         def self.share(app) = Sharing.new(app).share

@@ -206,8 +206,8 @@ static HEDDLE_MUST_CHECK heddle_h1_progress take_length(heddle_connection *conne
 }
 
 /*
- * Returns the memory into which `*size` bytes of chunks must be decoded, and reduces `*size` to the size of this
- * memory. Returns NULL if memory can't be allocated.
+ * Returns the memory into which `*size` bytes of chunks must be decoded. If there is memory for fewer bytes, reduces
+ * `*size` to their number. Returns NULL if memory can't be allocated.
  */
 static char *find_chunk_room(heddle_connection *connection, char *bytes, size_t *size)
 {

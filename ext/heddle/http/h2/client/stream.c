@@ -311,7 +311,8 @@ static VALUE stream_finish(VALUE self)
 /*
  * call-seq: waiter = queue
  *
- * Sets the Queue that ClientConnection#receive returns when the stream has new events. nil removes it.
+ * Sets the stream's waiter, a Queue. When the stream has new events, the Array that ClientConnection#receive returns
+ * contains the waiter. nil removes the waiter.
  */
 static VALUE stream_set_waiter(VALUE self, VALUE waiter)
 {
