@@ -4,8 +4,6 @@
 
 #include "net/datagram.h"
 
-#include "selector/retry.h"
-
 enum {
     CONTROL_ROOM = 64, /* bytes of ancillary data, for one struct in6_pktinfo or in_pktinfo */
 };

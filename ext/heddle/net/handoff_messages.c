@@ -5,7 +5,6 @@
  */
 
 #include "net/sockets.h"
-#include "selector/retry.h"
 
 #include <fcntl.h>
 #include <sys/socket.h>

@@ -101,9 +101,8 @@ static void read_proxy_header(heddle_connection *connection)
         if (!heddle_bytes_reserve(input, 256))
             break;
         char *room = input->bytes + input->size;
-        ssize_t there = recv(transport->fd, room, input->room - input->size, MSG_PEEK | MSG_DONTWAIT);
-        if (there < 0 && errno == EINTR)
-            continue;
+        ssize_t there;
+        HEDDLE_RETRY(there, recv(transport->fd, room, input->room - input->size, MSG_PEEK | MSG_DONTWAIT));
         if (there < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
             heddle_connection_want(connection, HEDDLE_READING);
             return;

@@ -258,13 +258,11 @@ static int accept_one(heddle_listener *listener, socket_address *address)
     socklen_t size = sizeof(*address);
     int fd;
     address->any.sa_family = AF_UNSPEC;
-    do {
 #ifdef HAVE_ACCEPT4
-        fd = accept4(listener->fd, &address->any, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    HEDDLE_RETRY(fd, accept4(listener->fd, &address->any, &size, SOCK_CLOEXEC | SOCK_NONBLOCK));
 #else
-        fd = accept(listener->fd, &address->any, &size);
+    HEDDLE_RETRY(fd, accept(listener->fd, &address->any, &size));
 #endif
-    } while (fd < 0 && errno == EINTR);
     if (fd < 0)
         return -errno;
 #ifndef HAVE_ACCEPT4

@@ -3,7 +3,6 @@
 #include "net/outbound.h"
 
 #include "net/io_await.h"
-#include "selector/retry.h"
 
 #include <ruby/io.h>
 #include <sys/socket.h>

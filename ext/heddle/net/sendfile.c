@@ -84,9 +84,7 @@ static ssize_t send_piece(heddle_connection *connection, file_output *output)
     if (connection->transport.operations == &heddle_plain_transport) {
         size_t size = output->left < HEDDLE_OUTPUT_PART ? output->left : HEDDLE_OUTPUT_PART;
         ssize_t sent;
-        do {
-            sent = sendfile(connection->transport.fd, output->fd, &output->offset, size);
-        } while (sent < 0 && errno == EINTR);
+        HEDDLE_RETRY(sent, sendfile(connection->transport.fd, output->fd, &output->offset, size));
         if (sent >= 0)
             return sent;
         if (errno != EINVAL && errno != ENOSYS)

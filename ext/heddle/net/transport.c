@@ -2,8 +2,6 @@
 
 #include "net/transport.h"
 
-#include "selector/retry.h"
-
 #include <sched.h>
 #include <sys/socket.h>
 

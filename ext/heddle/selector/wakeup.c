@@ -2,7 +2,7 @@
 
 #include "wakeup.h"
 
-#include "selector/retry.h"
+#include "system.h"
 
 #include <fcntl.h>
 
