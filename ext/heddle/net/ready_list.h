@@ -40,8 +40,9 @@ static inline heddle_work *heddle_work_of_link(heddle_link *link)
 }
 
 /*
- * Adds the item behind the items of its own round and of earlier rounds, and before the items of later rounds
- * (ready_list.c). With `at_front`, adds it before all items. Does nothing if the item is in a list already.
+ * Adds the item behind the items of its own round and of earlier rounds, and before the items of later rounds. These
+ * are rounds of addresses (ready_list.c), not of connections (work_rounds.h). With `at_front`, adds the item before all
+ * others. Does nothing if the item is in a list already.
  */
 void heddle_ready_list_add(heddle_ready_list *list, heddle_work *work, bool at_front);
 

@@ -5,7 +5,7 @@
  * its gate is closed (request_gate.h), the busy worker also hands off requests to a worker with a shorter queue. A
  * process with several loops shares no work.
  *
- * New connections go to the worker with the fewest connections. But a connection remains with its worker, and after a
+ * New connections go to workers with little load (scoreboard.h). But a connection remains with its worker, and after a
  * reload or a refork most clients are connected to one worker. So the load is shared by request as well.
  */
 

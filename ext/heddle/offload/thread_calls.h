@@ -28,7 +28,7 @@ extern pthread_mutex_t heddle_threads_lock; /* Protects jobs, their queues and t
 /*
  * Like heddle_threads_interrupt, for a caller that holds the lock. Releases the lock while the library's unblocking
  * function runs, because that function may wait for a lock of the library. As in Ruby, the unblocking function is
- * called only once, but the signal is sent at each call.
+ * called only once. If the job has HEDDLE_UNBLOCK_BY_SIGNAL instead, each call sends a signal.
  */
 void heddle_threads_interrupt_locked(heddle_job *job);
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 #endif
 
-static pid_t master; /* the process that has adopted orphans; forked processes inherit the value */
+static pid_t master; /* the process that adopts orphans; 0: none. Forked processes inherit the value */
 
 /*
  * call-seq: Heddle::Native::Processes.adopt_orphans -> true or false

@@ -21,8 +21,8 @@
  *
  * Ticks
  *
- * In each tick a message is delivered to a few hundred subscribers. So subscribers may leave, join, catch up or be
- * freed between two ticks of the same delivery.
+ * In each tick a message is delivered to at most a few hundred subscribers. So subscribers may leave, join, catch up or
+ * be freed between two ticks of the same delivery.
  *
  * When a connection ends during a delivery
  *
@@ -99,7 +99,8 @@ typedef struct {
 typedef enum {
     HEDDLE_SUBSCRIBED,
     HEDDLE_TOPIC_TOO_LONG,
-    HEDDLE_SUBSCRIBE_FAILED, /* out of memory, or another process does not release the history's mutex */
+    /* out of memory, the loop closes, or another process does not release the history's mutex */
+    HEDDLE_SUBSCRIBE_FAILED,
 } heddle_subscribe_result;
 
 /* Returns the loop's fan-out. Creates it at the first call, and raises if that fails. */

@@ -185,7 +185,7 @@ static VALUE history_begin(VALUE self, VALUE epoch, VALUE offset)
  * call-seq: History.append(epoch, offset, topic, data) -> Symbol
  *
  * Appends a message of the backend. Returns :appended, :known if the history already has the message, :stale if the
- * history has another epoch, :gap if earlier messages are missing, or :too_large.
+ * history has another epoch or follows no backend, :gap if earlier messages are missing, or :too_large.
  */
 static VALUE history_append(VALUE self, VALUE epoch, VALUE offset, VALUE topic, VALUE data)
 {

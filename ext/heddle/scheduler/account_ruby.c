@@ -128,7 +128,7 @@ static const rb_data_type_t share_type =
 
 /*
  * call-seq: Heddle::Account.share -> Object or nil. Returns the account of the calling fiber's request, as an argument
- * for #use; nil if there is none.
+ * for .use; nil if there is none.
  */
 static VALUE account_share(VALUE self)
 {
@@ -242,7 +242,7 @@ static VALUE account_current(VALUE self)
 /*
  * call-seq: Heddle::Account.number -> Integer or nil
  *
- * Returns the number of the calling fiber's request in the result of #recorded; nil if the fiber has no account. First
+ * Returns the number of the calling fiber's request in the result of .recorded; nil if the fiber has no account. First
  * records the fiber's time until now.
  */
 static VALUE account_number(VALUE self)

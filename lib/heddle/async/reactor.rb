@@ -45,7 +45,7 @@ module Heddle
       # Runs the loop for one tick.
       #
       # @param timeout [Numeric, nil] maximum seconds to wait for an event
-      # @return [Boolean] whether any task is left
+      # @return [Boolean] false: no task was left, and the loop did not run
       def run_once(timeout = nil)
         cancel if finished?
         return false unless children?
@@ -92,8 +92,8 @@ module Heddle
         run_until { !children? }
       end
 
-      # Runs the loop until the block returns true. Ctrl-C cancels all tasks, and is raised again when they have ended.
-      # While `start` runs, Ctrl-C and other signals are deferred.
+      # Runs the loop until the block returns true or {interrupt} is called. Ctrl-C cancels all tasks, and is raised
+      # again when they have ended. While `start` runs, Ctrl-C and other signals are deferred.
       def run_until(start = nil)
         interrupt = nil
         @waiting = Fiber.current

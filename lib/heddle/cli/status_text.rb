@@ -188,7 +188,8 @@ module Heddle
       def limited(one)
         return unless one[:limit] && one[:waiting].to_i > 0
 
-        "worker #{one[:index]}: #{one[:limit]} requests run at once (#{one[:limited_by]}), #{one[:waiting]} wait"
+        "worker #{one[:index]}: at most #{one[:limit]} requests run at once (#{one[:limited_by]}), " \
+          "#{one[:waiting]} wait"
       end
 
       # The workers without protections, by reason, and a line if crashes have switched protections off for new workers.

@@ -30,7 +30,7 @@ module Heddle
       # @param service [Object] such as an HTTP::Engine; it chooses the protocol of each connection, and decides when to
       #   call the block and with which item
       # @param handshake_timeout [Numeric, nil] seconds within which the PROXY header and the TLS handshake together
-      #   must be complete
+      #   must be complete; nil: no limit
       # @param proxies [Networks, nil] addresses to which the limit per address does not apply
       # @yieldparam item [Object] such as an HTTP::Exchange
       def initialize(scheduler, service:, max_connections: nil, set: nil, handshake_timeout: 10.0, proxies: nil, &block)

@@ -49,7 +49,7 @@ module Heddle
 
         private
 
-        # Jobs, and applications under other servers, set the variable HEDDLE_PUBSUB.
+        # The variable HEDDLE_PUBSUB gives the address to processes of jobs, and to applications under other servers.
         def backend_of_environment
           url = ENV.fetch("HEDDLE_PUBSUB", nil)
           return if [nil, "", "memory"].include?(url) || url.start_with?("unix:")

@@ -10,8 +10,9 @@ module Heddle
       private_constant :OFF
 
       class << self
-        # Does nothing if this Ruby has no YJIT, another just-in-time compiler is on, RUBY_YJIT_ENABLE is 0, or Rails'
-        # config.yjit is false (the default before `load_defaults 7.2`).
+        # Does nothing if this Ruby has no YJIT, if YJIT or another just-in-time compiler is on already, if
+        # RUBY_YJIT_ENABLE is 0, no or false, or if Rails' config.yjit is false (the default before `load_defaults
+        # 7.2`).
         # @param compiler [Module, nil] RubyVM::YJIT; nil: this Ruby has none
         # @param environment [#[]] the environment variables
         # @return [Boolean] whether this call has switched it on

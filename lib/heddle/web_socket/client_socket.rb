@@ -43,7 +43,7 @@ module Heddle
       attr_reader :protocol
       # @return [Integer, nil] the close code; 1006 if the socket ended without a close frame; nil while it is open
       attr_reader :close_code
-      # @return [String, nil] the server's reason in the close frame
+      # @return [String, nil] the reason in the server's close frame, or what was wrong with the server's frames
       attr_reader :close_reason
 
       # @api private

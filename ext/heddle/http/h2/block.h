@@ -50,6 +50,9 @@ typedef enum {
     HEDDLE_H2_MALFORMED, /* a stream error */
 } heddle_h2_block_result;
 
-/* Makes a request from the fields, or sets `malformed`. `ended`: no body follows. */
+/*
+ * Makes a request from the fields. If it is malformed, sets `malformed`; if it exceeds a limit, fills `rejection`. The
+ * result is valid only if `no_memory` is not set. `ended`: no body follows.
+ */
 heddle_h2_block_result heddle_h2_request_judge(heddle_h2_block *block, bool ended, heddle_h2_request *request,
                                                heddle_rejection *rejection);

@@ -178,7 +178,7 @@ typedef enum {
     HEDDLE_H2_BAD_NAME,  /* not a token, or a pseudo-header field */
     HEDDLE_H2_BAD_VALUE, /* CR, LF, NUL or another control character */
     HEDDLE_H2_MISPLACED, /* not allowed now, such as a second head, or trailers before a head */
-    HEDDLE_H2_GONE,      /* the stream has ended, or there is no memory: on_reset was called */
+    HEDDLE_H2_GONE,      /* the stream has ended, or there was no memory, so that the whole session has failed */
 } heddle_h2_write_result;
 
 /*
@@ -256,8 +256,8 @@ bool heddle_h2_is_leaving(const heddle_h2_session *session);
 /*
  * Begins a request. Its pseudo-header fields must come first; all names must be in lower case. `end`: the request has
  * no body; otherwise heddle_h2_write and heddle_h2_finish must follow. `expects_body`: false for HEAD. The owner must
- * release the stream. Returns HEDDLE_H2_GONE and sets `*stream` to NULL if heddle_h2_may_open is false, or when out of
- * memory.
+ * release the stream. Sets `*stream` to NULL unless it returns HEDDLE_H2_WRITTEN. Returns HEDDLE_H2_GONE if
+ * heddle_h2_may_open is false, or when out of memory.
  */
 heddle_h2_write_result heddle_h2_open_stream(heddle_h2_session *session, const heddle_h2_field *fields, size_t count,
                                              bool end, bool expects_body, heddle_h2_stream **stream);

@@ -264,7 +264,7 @@ static int64_t heard_at(const heddle_connection *connection)
     return busy ? INT64_MAX : session->heard;
 }
 
-/* Closes the socket with the code 1013, after which the client reconnects later. */
+/* Asks the client to reconnect later: a WebSocket by the close code 1013, an event stream by send_farewell. */
 static void yield_room(heddle_connection *connection)
 {
     heddle_push_session *session = heddle_push_session_of(connection);

@@ -120,7 +120,8 @@ struct heddle_push_session {
     bool pinged;                /* a ping was due at `keepalive_sent_at`, and no input has come since; see `stalls` */
     bool overflowed;            /* another thread has found too much output: the loop must check it */
     bool overrun;               /* another thread has dropped a message: the loop must close the socket */
-    bool retires;               /* the server stops: the socket is closed at `retires_at` */
+    /* the server stops, and the socket is closed at `retires_at`; or the socket is closed for other clients */
+    bool retires;
     /*
      * OPEN: a ping was due while the output was full. It was not sent; progress of the output counts as its answer.
      * CLOSING, FINISHING: output is queued that the client has not read yet
@@ -134,7 +135,7 @@ struct heddle_push_session {
     heddle_push_traffic traffic;
     uint64_t sent_at_check;     /* how many bytes of `written` had been sent at the last check */
     heddle_push_stream *stream; /* the record of the HTTP/2 carrier; otherwise NULL */
-    heddle_push_handle *handle; /* the C part of its WebSocket::Session; NULL: the object is freed */
+    heddle_push_handle *handle; /* the C part of its WebSocket::Session; NULL: it has none, or the object is freed */
     uint32_t slot;            /* the slot of its WebSocket::Session in the engine's list; HEDDLE_PUSH_NO_CLIENT: none */
     uint32_t waiting_count;     /* messages that wait for the handler … */
     size_t waiting_size;        /* … and their bytes */
@@ -268,13 +269,14 @@ bool heddle_push_send_control(heddle_push_session *session, heddle_websocket_opc
 /* Sends as much as possible now. Returns the same as the carrier's `flush`. Held. */
 int heddle_push_flush(heddle_push_session *session);
 /*
- * If too much output waits, closes the socket and returns false. On another thread than the loop's, only lets the loop
- * check the output later (heddle_push_check_overflow), and returns false only if the message must be dropped. Held.
+ * May a message be queued? On the loop's thread, flushes if too much output waits. If too much still waits, or the
+ * carrier is broken, closes the socket and returns false. On another thread, only lets the loop check the output later
+ * (heddle_push_check_overflow), and returns false only if the message must be dropped. Held.
  */
 bool heddle_push_check_pace(heddle_push_session *session);
 /*
- * Queues a message that the framing has prepared. Returns false if the socket is not open, or was just closed because
- * its client is too slow. Held. May be called on any thread.
+ * Queues a message that the framing has prepared. Returns false if the message was not queued: the socket is not open,
+ * heddle_push_check_pace has returned false, or memory is exhausted. Held. May be called on any thread.
  */
 bool heddle_push_send(heddle_push_session *session, heddle_websocket_opcode opcode, VALUE string);
 
@@ -328,8 +330,8 @@ void heddle_push_free_subscriptions(heddle_push_session *session);
 /* Called in a forked child. */
 void heddle_push_abandon_subscriptions(heddle_push_session *session);
 /*
- * Called when the output is empty, or when the handler has taken a message. Delivers messages that were not delivered
- * because the client or the handler was too slow. Held.
+ * Called when the output is empty, or when on_publication has returned. Delivers messages of topics that were not
+ * delivered because the client or the handler was too slow. Held.
  */
 void heddle_push_catch_up(heddle_push_session *session);
 /* Returns the number of topics that have lost messages and for which on_reset was not called yet. */

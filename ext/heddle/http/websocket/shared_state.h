@@ -24,7 +24,7 @@ typedef struct {
     uint32_t free_slot, slot_count; /* the first free slot, which has the number of the next; how many slots exist */
     uint16_t retire_code;  /* the close code when the server stops (chosen by server/drain.rb) … */
     int64_t retire_time;   /* … and the time over which the close frames are spread, ns */
-    int64_t retire_end;    /* until then sockets wait for on_shutdown: CLOCK_MONOTONIC, ns */
+    int64_t retire_end;    /* a socket waits for the end of its on_shutdown at most until then: CLOCK_MONOTONIC, ns */
     uint32_t retired;      /* the number of sockets for which on_shutdown was queued */
     uint64_t open, opened; /* the number of open sockets; the number of sockets that were opened so far */
     uint64_t received, received_bytes, sent, sent_bytes; /* numbers of messages, and of their bytes */

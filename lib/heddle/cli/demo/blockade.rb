@@ -11,7 +11,7 @@ module Heddle
 
         module_function
 
-        # Waits for a file that another thread has locked, in a native function that releases Ruby's lock.
+        # Waits for a file's lock, which another thread releases, in a native function that releases Ruby's lock.
         def wait(seconds = SECONDS)
           Tempfile.create("heddle") do |file|
             file.flock(File::LOCK_EX)

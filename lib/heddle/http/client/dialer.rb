@@ -55,7 +55,8 @@ module Heddle
         end
 
         def through_proxy(limits, deadline)
-          secure = connector(@host, @port, true, limits) if @tls # first, because it may wait to load a file
+          # Made before the connection to the proxy is opened, because this may wait until a file is loaded.
+          secure = connector(@host, @port, true, limits) if @tls
           connection = reach_proxy(limits, deadline)
           return connection unless secure
 

@@ -67,8 +67,9 @@ extern const heddle_http_protocol heddle_h1_http_protocol;
 bool heddle_h1_add_rejection(heddle_connection *connection, const heddle_rejection *rejection, bool content,
                              const char *retry_after);
 /*
- * May the connection be kept open after the response that is sent now? Returns false while the server stops, and if the
- * unread rest of the request's body is too large to receive and discard.
+ * May the connection be kept open after the response that is sent now? Returns false while the server stops. Also
+ * returns false if the unread rest of the request's body can't be received and discarded, for example because it is too
+ * large, or because the client waits for 100 Continue before it sends the body.
  */
 bool heddle_h1_may_persist(const heddle_connection *connection);
 /*

@@ -207,7 +207,8 @@ void heddle_h2_take_data(heddle_h2_carrier *carrier, const char *bytes, size_t s
         heddle_body_reject(carrier->exchange, ENOMEM);
         return;
     }
-    if (carrier->at_head) { /* the application reads the bytes; until then they block only their own stream */
+    if (carrier->at_head) {
+        /* until the application reads the bytes, they block their own stream, and others only if memory is short */
         if (!heddle_h2_holds_too_much_data(carrier->server)) {
             heddle_h2_count_body(carrier, (ssize_t)size);
             heddle_h2_keep(carrier->server->session, carrier->stream, size);

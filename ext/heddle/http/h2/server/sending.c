@@ -127,8 +127,9 @@ static int send_part(heddle_h2_server *server)
 }
 
 /*
- * Sends at most HEDDLE_H2_AT_ONCE bytes; the connection sends the rest in its next turns. If `now` is false, small
- * output is sent at the beginning of the next tick, together with the output of other streams.
+ * Moves frames to the connection's output until it has HEDDLE_H2_AT_ONCE bytes or more, and sends this output. The
+ * connection sends the rest in its next turns. If `now` is false, output below HEDDLE_H2_AT_ONCE bytes is sent at the
+ * beginning of the next tick, together with the output of other streams.
  */
 static HEDDLE_FATE send_output(heddle_h2_server *server, bool now)
 {
