@@ -89,7 +89,7 @@ module Heddle
         "garbage collection visits every live object: keep fewer objects, or tune Ruby's RUBY_GC_* variables"
       else
         "another thread of this process computes: move its work to another process, or set RUBY_THREAD_TIMESLICE=10 " \
-        "(Ruby 3.4)"
+        "(Ruby >= 3.4)"
       end
     end
 

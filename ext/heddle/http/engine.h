@@ -65,7 +65,8 @@ struct heddle_engine {
     heddle_slowest slowest; /* the slowest responses */
     /* histograms of the time accounts: one for each part (such as `query`), and one for time that belongs to no part */
     heddle_latency spent[HEDDLE_SPENT_PARTS + 1];
-    heddle_endpoints *endpoints; /* NULL until a request has ended that took at least HEDDLE_ENDPOINT_LEAST */
+    /* NULL until a request has ended that took at least HEDDLE_ENDPOINT_LEAST, without its wait for a runner */
+    heddle_endpoints *endpoints;
 };
 
 /* Calls `configure` of each protocol with a checked configuration. May raise. */

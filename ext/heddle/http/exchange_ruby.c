@@ -284,7 +284,7 @@ static VALUE exchange_cancel_on_disconnect(VALUE self, VALUE scope)
  * call-seq: reject(status, reason) -> true or false
  *
  * Responds with +status+, and with +reason+ as plain text. Does not wait: the loop sends the response. Over HTTP/1.1
- * the connection is then closed. Returns false if the client has left.
+ * the connection is then closed. Returns false if no response can be sent, for example because the client has left.
  */
 static VALUE exchange_reject(VALUE self, VALUE status, VALUE reason)
 {
@@ -386,8 +386,9 @@ METHODS(HEDDLE_DEFINE_METHOD)
      */                                                                                                                \
     X(exchange_write, "write", data, (SEND(self, write, data), self))                                                  \
     /*                                                                                                                 \
-     * Writes a chunk without waiting. Returns false and writes nothing if the body is not chunked, the output is      \
-     * full, another fiber waits to write, or the argument is empty or not a String. Then the caller must use #write.  \
+     * Writes a chunk without waiting. Returns false and writes nothing if that is not possible, for example because   \
+     * the body is not chunked, the String is empty or large, the output is full, or another fiber waits to write.     \
+     * Then the caller must use #write.                                                                                \
      */                                                                                                                \
     X(exchange_chunk, "chunk", string, heddle_exchange_write_piece(HANDLE(self), string) ? Qtrue : Qfalse)             \
     /* Set to true if the content is sent in chunks, each as soon as the application has written it. */                \

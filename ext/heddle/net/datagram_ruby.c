@@ -237,7 +237,7 @@ static VALUE copy_datagrams(const heddle_datagram_socket *socket, int count)
  *
  * In a Heddle loop the other ready fibers run before this method returns.
  *
- * Raises IOError if the socket is closed before or during the call. The block may close it, too.
+ * Raises IOError if the socket is closed before or during the call, also if the block closes it.
  */
 static VALUE datagram_receive(VALUE self)
 {

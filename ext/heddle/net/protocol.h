@@ -51,9 +51,9 @@ struct heddle_protocol {
     /* Returns when an idle connection began to wait for a request: CLOCK_MONOTONIC in ns. NULL: this is not known. */
     int64_t (*idle_since)(const heddle_connection *connection);
     /*
-     * Returns when the client last sent or received something: CLOCK_MONOTONIC in ns. Called for a connection that is
-     * not idle and that no runner (a pooled fiber) serves. Returns INT64_MAX if the connection must not be closed now.
-     * NULL: connections of this protocol must never be closed.
+     * Returns when the client last sent or received something: CLOCK_MONOTONIC in ns. Not called while a runner (a
+     * pooled fiber) serves the connection. Returns INT64_MAX if the connection must not be closed now. NULL: unless
+     * they are idle, connections of this protocol are never closed to make room.
      */
     int64_t (*heard_at)(const heddle_connection *connection);
     /*
@@ -62,8 +62,8 @@ struct heddle_protocol {
      */
     HEDDLE_LAST_USE void (*yield_room)(heddle_connection *connection);
     /*
-     * Returns whether a request is being received, or the rest of a response is being sent. Called only while no runner
-     * serves the connection. NULL: this never happens.
+     * Returns whether a request is being received, or the rest of a response is being sent. The result has no meaning
+     * while a runner serves the connection. NULL: this never happens.
      */
     bool (*is_in_transit)(const heddle_connection *connection);
     /*
@@ -79,7 +79,7 @@ struct heddle_protocol {
     /*
      * Sets `pieces` (at most HEDDLE_INPUT_PIECES) to the raw bytes of the request that waits for a runner, so that
      * another process can serve it. Returns the number of pieces, or -1 if the request is no longer buffered completely
-     * as it was received. Called without the GVL, on the thread that owns the connection. NULL means -1.
+     * as it was received. Called on the thread that owns the connection, perhaps without the GVL. NULL means -1.
      */
     int (*collect_input)(const heddle_connection *connection, struct iovec *pieces);
     /*

@@ -161,7 +161,10 @@ static VALUE offload_hook_libc(VALUE self, VALUE list)
     return Qnil;
 }
 
-/* Sets the maximum number of jobs that run at once, each on its own thread. A few prompt jobs may run in addition. */
+/*
+ * Sets the maximum number of jobs that run at once, each on its own thread. A few jobs that rarely wait (`prompt`, see
+ * offload/job.h) may run in addition.
+ */
 static VALUE offload_limit_threads(VALUE self, VALUE limit)
 {
     heddle_threads_set_limit(NUM2UINT(limit));

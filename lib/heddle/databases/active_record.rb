@@ -2,8 +2,9 @@
 
 module Heddle
   module Databases
-    # Settles abandoned queries of Active Record, and limits and watches its pools. With MySQL and MariaDB, the driver's
-    # module closes the connection after an abandoned query, and Active Record reconnects.
+    # Ends abandoned queries of Active Record, and limits and watches its pools. With MySQL and MariaDB, Heddle's module
+    # for the driver ({Trilogy} or {Mysql2}) closes the connection after an abandoned query, and Active Record
+    # reconnects.
     module ActiveRecord
       autoload :ConnectionQueue, "heddle/databases/active_record/connection_queue"
       autoload :MaxTotal, "heddle/databases/active_record/max_total"
@@ -72,9 +73,9 @@ module Heddle
 
       # Prepended to the adapters for MySQL and MariaDB.
       module MysqlAdapter
-        # Settles the connection before it is checked in. After an abandoned query, the driver's module has already
-        # closed the driver's connection. This method itself closes a connection of mysql2 with a streamed result that
-        # was not read to its end. Active Record reconnects at the next use.
+        # Settles the connection before it is checked in. After an abandoned query, Heddle's module for the driver has
+        # already closed the driver's connection. This method itself closes a connection of mysql2 that has a streamed
+        # result which was not read to its end. Active Record reconnects at the next use.
         #
         # @api private
         def heddle_settle

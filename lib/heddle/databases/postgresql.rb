@@ -2,7 +2,8 @@
 
 module Heddle
   module Databases
-    # Settles abandoned queries of the gem pg. libpq reports whether a query runs, so nothing needs to be recorded.
+    # Ends abandoned queries of the gem pg: cancels them, and reads the rest of their results. libpq reports whether a
+    # query runs, so nothing needs to be recorded.
     module Postgresql
       # Seconds between a cancel request and the next one. Their sum is less than {CONFIRM_TIMEOUT}.
       PAUSES = [0.05, 0.1, 0.2].freeze

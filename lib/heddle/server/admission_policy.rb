@@ -23,9 +23,9 @@ module Heddle
 
       # Waits for pools never lower the limit below this number, because some requests use no pool.
       POOL_FLOOR = 16
-      # A cut multiplies the limit by this factor.
+      # A cut because of memory sets the limit to this share of the running requests, or of the limit if that is lower.
       CUT = 0.8
-      # Minimum seconds between two cuts, so that the first one can take effect.
+      # Minimum seconds from a cut to the next one by {#update}, so that the first one can take effect.
       CUT_INTERVAL = 0.5
       # While the limit grows, each sample raises it by this share of itself.
       GROWTH = 0.1

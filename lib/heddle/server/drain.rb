@@ -117,9 +117,9 @@ module Heddle
         end
       end
 
-      # Connections that the application has taken over (rack.hijack) can't be handed off. At a reload they remain open
-      # until stop_timeout has passed. When the whole server stops, waiting would not help their clients, so these
-      # connections are not kept open.
+      # Connections that the application has taken over (rack.hijack) can't be handed off. While other workers keep
+      # serving, these connections remain open until stop_timeout has passed. When the whole server stops, waiting would
+      # not help their clients, so they are not kept open.
       def close_detached
         await_detached(@deadline, &@replaced)
         await_detached(now + CABLE_CLOSE_TIMEOUT) { true } if @engine.detached? && Rails.close_cables(@log)

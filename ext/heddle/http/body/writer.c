@@ -9,7 +9,7 @@
 
 static struct {
     pthread_mutex_t lock;
-    pthread_cond_t work; /* initialized by start_thread: in a forked child, the parent's thread seems to wait for it */
+    pthread_cond_t work; /* initialized by start_thread: a forked child's copy counts the parent's thread as a waiter */
     heddle_body_job *first, *last;
     heddle_body_spool *all;
     bool running;

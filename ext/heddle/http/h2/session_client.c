@@ -202,8 +202,8 @@ void heddle_h2_take_response(heddle_h2_session *session, heddle_h2_stream *strea
 /* -- GOAWAY -------------------------------------------------------------------------------------------------------- */
 
 /*
- * GOAWAY names the last stream that the server has processed. Requests on later streams may be sent again on another
- * connection, or over HTTP/1.1 (RFC 9113, 6.8).
+ * GOAWAY names the last stream that the server has processed or may still process. Requests on later streams may be
+ * sent again on another connection, or over HTTP/1.1 (RFC 9113, 6.8).
  */
 void heddle_h2_take_goaway(heddle_h2_session *session, const uint8_t *payload)
 {

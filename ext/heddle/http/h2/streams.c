@@ -15,7 +15,8 @@ enum {
 };
 
 /*
- * The next state for each event, or how the frame is handled (RFC 9113, 5.1). HEADERS on an open stream are trailers.
+ * The next state for each event, or how the frame is handled (RFC 9113, 5.1). HEADERS on an open stream are trailers,
+ * or on the client the head of a response.
  */
 const uint8_t heddle_h2_transitions[HEDDLE_H2_STATES][HEDDLE_H2_EVENTS] = {
     /*                   HEADERS      DATA         WINDOW       RST_STREAM  END          own END     own RST_STREAM */

@@ -5,7 +5,7 @@ require "uri"
 module Heddle
   module CLI
     class InitCommand
-      # Translates an address on which Puma listens to the syntax of Heddle's option `bind`.
+      # Translates a listening address from Puma's syntax to the syntax of Heddle's option `bind`.
       class PumaAddress
         # The host that replaces an empty one. Puma passes an empty host to the system's resolver, and listens on every
         # IPv4 address.

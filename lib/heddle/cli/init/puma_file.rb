@@ -22,7 +22,7 @@ module Heddle
         #   are not set
         # @!attribute conditions [Array<String>, nil] the conditions under which it runs; nil if it is in a loop or a
         #   method, for example
-        # @!attribute reached [Boolean] whether all conditions are true
+        # @!attribute reached [Boolean] whether all conditions are true; also true if `conditions` is nil
         # @!attribute block [String, nil] the text of its block
         # @!attribute needs [Array<String>] names that its block uses, but that Heddle's file does not define
         Call = Data.define(:name, :line, :source, :values, :arguments, :computed, :processors, :unset, :conditions,

@@ -44,7 +44,7 @@ module Heddle
 
       private
 
-      # Starts the task outside of all scopes, because it must outlive the first task that uses the pool.
+      # Starts the task in the loop's root task, because it must outlive the first task that uses the pool.
       def start(scheduler)
         root = Concurrency::Context.of(scheduler).root if scheduler.is_a?(Scheduler)
         return if root.nil? || root.ended? || root.cancelled?

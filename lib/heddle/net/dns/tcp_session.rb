@@ -14,7 +14,8 @@ module Heddle
         # @return [String] 4 or 16 bytes
         attr_reader :address_bytes
 
-        # @return [Float] CLOCK_MONOTONIC time at which the connection is closed as idle; each response extends it
+        # @return [Float] CLOCK_MONOTONIC time at which the connection is closed if no query is running; each response
+        #   extends it
         attr_reader :idle_until
 
         # @param socket [TCPSocket]
@@ -91,7 +92,8 @@ module Heddle
           finish
         end
 
-        # Only responses extend the idle time, so that sending a query byte by byte does not keep a connection open.
+        # Only running queries and responses extend the idle time, so that sending a query byte by byte does not keep a
+        # connection open.
         # @return [String, nil] nil: the client has closed its side, or the idle time is over
         def read
           loop do

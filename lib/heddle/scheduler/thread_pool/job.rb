@@ -85,7 +85,7 @@ module Heddle
         # waits without the GVL, and after each signal asks *this* thread's scheduler again. Ruby finds that scheduler
         # only while this thread runs a fiber, not while it runs the loop.
         def linger(pause)
-          return unless @thread # the work has not begun
+          return unless @thread # the work has not begun, or has ended
 
           ending = MonotonicClock.now + (pause * LINGER)
           nil while MonotonicClock.now < ending

@@ -1,6 +1,6 @@
 /*
- * Heddle::HTTP::H1::ResponseReader: reads responses for the HTTP client. Only this file decides where the body of a
- * response over HTTP/1.1 ends. It is an error if the connection ends before the body does (RFC 9112, 8).
+ * Heddle::HTTP::H1::ResponseReader: reads responses for the HTTP client. response_head.c decides what ends the body;
+ * this file finds the end. It is an error if the connection ends before the body does (RFC 9112, 8).
  */
 
 #include "binding.h"

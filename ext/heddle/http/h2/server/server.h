@@ -183,7 +183,7 @@ extern const heddle_h2_operations heddle_h2_carrier_operations;
 void heddle_h2_queue(heddle_h2_carrier *carrier);
 
 /*
- * Adds `change` bytes to the memory of waiting requests. Each connection has a share of its own, as large as over
+ * Adds `change` bytes to the memory that the connection holds. Each connection has a share of its own, as large as over
  * HTTP/1.1 (ConnectionLimit in Ruby). A connection that needs more uses memory that all connections of the engine
  * share.
  */
@@ -249,9 +249,9 @@ void heddle_h2_send_rejection(heddle_h2_server *server, heddle_h2_stream *stream
                               bool content, const char *retry_after);
 
 /*
- * Sends a part of a response's content. Copies a short string if the session has room. Otherwise lends the string to
- * the session, which sends it without a copy. As over HTTP/1.1, no fiber waits. Returns false when out of memory, or if
- * the response can't be sent any more.
+ * Sends one string of a response whose content is complete. Copies a short string if the session has room. Otherwise
+ * lends the string to the session, which sends it without a copy. Never waits for the client. Returns false when out of
+ * memory, or if the response can't be sent any more.
  */
 bool heddle_h2_send_string(heddle_h2_carrier *carrier, VALUE string);
 /* Marks the lent strings for the garbage collector. */
