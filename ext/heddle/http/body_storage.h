@@ -4,11 +4,14 @@
 
 #include "http/engine.h"
 
-/* Reserves memory for a body of `length` bytes. Returns false if the body must go to a file. */
+/*
+ * Reserves memory for a body of `length` bytes if it is larger than body_buffer. Returns false if the body must go to a
+ * file.
+ */
 bool heddle_body_fits_memory(const heddle_engine *engine, heddle_exchange *exchange, uint64_t length);
 /*
- * Reserves memory for the received part of a body whose length is unknown, and for the bytes that may follow. Returns
- * false if the body must go to a file. `complete`: no more bytes follow.
+ * Does the same for a body of unknown length: if its received part is larger than body_buffer, reserves memory for this
+ * part, and for the bytes that may follow it in memory. `complete`: no more bytes follow.
  */
 bool heddle_body_still_fits_memory(const heddle_engine *engine, heddle_exchange *exchange, bool complete);
 /*

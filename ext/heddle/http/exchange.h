@@ -26,7 +26,7 @@ typedef struct heddle_exchange_handle heddle_exchange_handle;
 
 /*
  * The operations of an exchange, which its protocol implements. All run in the loop, with the GVL. Operations that take
- * a handle raise ClientGoneError when the exchange is complete or the client has gone.
+ * a handle raise ClientGoneError when the exchange is complete or the client has gone, unless their result reports it.
  */
 typedef struct {
     const char *version; /* the value of SERVER_PROTOCOL; NULL: HTTP/1.0 or HTTP/1.1, as in the head */
@@ -52,7 +52,10 @@ typedef struct {
      * Returns received bytes of the body, or nil if there are none now. Raises BadRequestError if the body is invalid.
      */
     VALUE (*decode)(heddle_exchange_handle *handle);
-    /* Waits for more of the body. Raises IO::TimeoutError after `timeout` ns; a negative `timeout` means no limit. */
+    /*
+     * Waits for more of the body. Returns the number of received bytes; at the end of the body nil (HTTP/1.1) or 0
+     * (HTTP/2). Raises IO::TimeoutError after `timeout` ns; a negative `timeout` means no limit.
+     */
     VALUE (*fill)(heddle_exchange_handle *handle, int64_t timeout);
 
     /* Checks that a response can be sent, and sets the members of `head` that depend on the version of HTTP. */

@@ -165,8 +165,8 @@ void heddle_sockets_schedule_resume(heddle_sockets *sockets);
 void heddle_sockets_queue(heddle_sockets *sockets, heddle_work *work, bool at_front);
 /*
  * Queues a further item of the connection's session. While the connection's turn lasts (work_rounds.h), the item is
- * added at the front. If the connection has had its turn in this round, the item is deferred to the next round.
- * Otherwise the item is queued like any other.
+ * added at the front. If the connection has had its turn in this round, the item is deferred to the next round; health
+ * checks are not deferred. Otherwise the item is queued like any other.
  */
 void heddle_sockets_queue_in_turn(heddle_sockets *sockets, heddle_work *work);
 /* Sets how many work items the connection's session has besides the ready one. The length of turns depends on it. */
@@ -288,8 +288,8 @@ void heddle_admission_begin_work(heddle_attachment *attachment);
 /* Called before the item is queued. Makes a health check an ordinary request if there are too many health checks. */
 void heddle_admission_limit_probe(heddle_sockets *sockets, heddle_work *work);
 /*
- * Called before the item is queued. Rejects the item if the queue is full, or if it is a health check and the server
- * stops.
+ * Called before the item is queued. Rejects the item if it must wait and the queue is full, or if it is a health check
+ * and the server stops.
  */
 HEDDLE_FATE heddle_admission_admit(heddle_sockets *sockets, heddle_work *work);
 /*

@@ -85,7 +85,7 @@ static const heddle_event_set_operations *set_named(const char *name)
     rb_raise(rb_eArgError, "unknown event set %s (known: epoll, selector)", name);
 }
 
-/* Called by Sockets.new, which has checked the values. */
+/* Called by Sockets.new, which has checked `block` and `most`. */
 static VALUE sockets_set_up(VALUE self, VALUE scheduler, VALUE block, VALUE most, VALUE set, VALUE service_object,
                             VALUE handshake_timeout, VALUE proxies)
 {

@@ -48,7 +48,7 @@ bool heddle_threads_withdraw(heddle_job *job);
 /*
  * Interrupts a running job, so that it ends early. The caller must repeat this, because the interruption has no effect
  * if the job is just about to make its system call. The library's own unblocking function is called only the first
- * time. Called by the job's fiber, or when the job's thread has to end.
+ * time. Called by the job's fiber.
  */
 void heddle_threads_interrupt(heddle_job *job);
 /*

@@ -8,7 +8,7 @@
  * loop's time limits, too.
  */
 struct heddle_interrupt_mask {
-    heddle_fiber *owner; /* NULL once the owner has ended, or its loop was closed */
+    heddle_fiber *owner; /* NULL after heddle_fiber_drop_masks */
     heddle_interrupt_mask *outer;
     /*
      * the fiber that runs the block: `owner`, or one nested in it; marked, so that its stack, on which this record
@@ -27,7 +27,10 @@ bool heddle_interrupt_masked(const heddle_fiber *fiber, VALUE waiting, VALUE exc
 
 void heddle_fiber_mark_masks(const heddle_fiber *fiber);
 
-/* Called when the fiber has ended: unlinks its masks, whose blocks may still be open. */
+/*
+ * Unlinks the fiber's masks, whose blocks may still be open. Called when the fiber has ended or is reset
+ * (net/fiber_reset.h), and when its loop is closed.
+ */
 void heddle_fiber_drop_masks(heddle_fiber *fiber);
 
 void heddle_define_interrupt_masks(VALUE scheduler_class);

@@ -26,7 +26,7 @@ module Heddle
         expire unless @seconds.positive?
       end
 
-      # Called by {Alarms}.
+      # Called by {Alarms}, or by {#open} if the limit is not positive.
       def expire
         @expired = true # before the call, because {#cancel_message} reads it
         @expired = cancel

@@ -111,7 +111,8 @@ HEDDLE_LAST_USE void heddle_h1_parse_buffered(heddle_connection *connection);
 HEDDLE_MUST_CHECK bool heddle_h1_queue_pipelined(heddle_connection *connection);
 /*
  * Returns how many ns a connection may be idle: idle_timeout, but before its first response at most head_timeout. This
- * limits how long a client that only opens connections can occupy memory and descriptors.
+ * limits how long a client that only opens connections can occupy memory and descriptors. A `shared` connection always
+ * gets idle_timeout, because another process may have sent responses over it.
  */
 int64_t heddle_h1_idle_timeout(const heddle_connection *connection);
 /* Have bytes of a head been received? Empty lines before a request are ignored (RFC 9112, section 2.2). */
