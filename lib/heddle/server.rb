@@ -198,9 +198,10 @@ module Heddle
     # @return [Hash{Symbol => Numeric, Boolean, Symbol, nil}, nil] the sums over all loops; nil while the server does
     #   not run. `connections` counts the open connections; `idle`, `running` and `transit` ({Net::Sockets#transit})
     #   count them by state. `accepted` counts all connections since the start, and `accepting` says whether the server
-    #   accepts more. `clients_gone` counts clients that left after the application had returned and before the response
-    #   was sent. Further keys are `handshakes` and `failed_handshakes` (of TLS), `fibers`, `ticks`, the statistics of
-    #   {PubSub} with the prefix `pubsub_`, and the keys of {Admission#statistics}.
+    #   accepts more. `clients_gone` counts clients that left while their request was queued, or after the application
+    #   had returned and before the whole response was sent. Further keys are `handshakes` and `failed_handshakes` (of
+    #   TLS), `fibers`, `ticks`, the statistics of {PubSub} with the prefix `pubsub_`, and the keys of
+    #   {Admission#statistics}.
     def statistics
       all = @mode ? @mode.servings.filter_map(&:statistics) : []
       all.size < 2 ? all.first : Statistics.sum(all)
@@ -218,8 +219,9 @@ module Heddle
     end
 
     # @return [Array<Array(Fiber, Array, Thread)>] one entry for each running request: its fiber; its method, target,
-    #   age in seconds, client, status (nil: not sent yet) and scheme; and, if the mode runs the application on other
-    #   threads than the loop's, its thread (nil: none now). May be called from any thread.
+    #   age in seconds, client, status and scheme; and, if the mode runs the application on other threads than the
+    #   loop's, its thread (nil: none now). The status is nil until the response is sent, and always nil if Ruby code
+    #   sends it. May be called from any thread.
     def running_requests = @mode ? @mode.servings.flat_map(&:running_requests) : []
 
     # @return [Symbol, nil] the name of the first loop's selector, such as `:epoll`; nil while the server does not run

@@ -27,7 +27,8 @@ struct heddle_exchange_handle {
 VALUE heddle_exchange_object(heddle_exchange *exchange);
 /*
  * Returns [method, target, age in seconds, client's address, status, "http" or "https"], or nil if the exchange has
- * ended. The status is nil if no response was sent yet. May be called on any thread.
+ * ended. The status is nil until the response is sent, and always nil if Ruby code sends it. May be called on any
+ * thread.
  */
 VALUE heddle_exchange_describe(VALUE object);
 heddle_exchange_handle *heddle_exchange_handle_of(VALUE object);

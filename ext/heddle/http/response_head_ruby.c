@@ -95,8 +95,8 @@ static VALUE to_binary(VALUE string)
 }
 
 /*
- * `value`: a String, or nil if the name is invalid. `original`: the value before its conversion to a String, or Qundef
- * if it was not converted.
+ * `value`: a String, or nil if the field has no value. `original`: the value before its conversion to a String, or
+ * Qundef if it was not converted.
  */
 NORETURN(static void raise_invalid(heddle_field_result failure, VALUE name, VALUE value, VALUE original))
 {

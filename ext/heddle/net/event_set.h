@@ -36,7 +36,7 @@ typedef struct {
     /* `closed` says that the application has closed the socket, so its number may already belong to another file. */
     void (*unlisten)(heddle_event_set *set, heddle_listener *listener, bool closed);
 
-    /* Continues with the events that were left when the last tick's limit was reached. */
+    /* Continues with the events and clients that the last tick has left: see `unfinished` and `unaccepted`. */
     void (*resume)(heddle_event_set *set);
 } heddle_event_set_operations;
 
@@ -45,7 +45,8 @@ struct heddle_event_set {
     heddle_sockets *sockets;
     int connections_fd, listeners_fd; /* epoll sets */
     heddle_waiter connections_waiter, listeners_waiter;
-    bool unfinished; /* the last harvest has reached its limit, and events may be left */
+    /* events may be left: the last harvest has reached its limit, or an event was reported at once (selector_set.c) */
+    bool unfinished;
     bool unaccepted; /* the last call of heddle_listeners_accept has reached its limit, and clients may be left */
 };
 

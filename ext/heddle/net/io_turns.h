@@ -39,13 +39,13 @@ typedef struct {
 
 void heddle_turns_init(heddle_turns *turns);
 /*
- * Calls `take_turn` of the connection's protocol, in this tick or a later one. Does nothing if the connection is in a
- * queue already.
+ * Gives the connection a turn, in this tick or a later one: delivers its `late_events`, or, if there are none, calls
+ * `take_turn` of its protocol. Does nothing if the connection is in a queue already.
  */
 HEDDLE_LAST_USE void heddle_turns_take(heddle_connection *connection, heddle_turn turn);
 /* Queues a connection whose turn ends although it has more input, or more output that the kernel would accept. */
 void heddle_turns_wait(heddle_connection *connection, heddle_turn turn);
-/* If the connection is in a queue, gives it its turn now. Called before its deadline is checked. */
+/* If the connection is in a queue, gives it its turn now. Called before the connection's time limit is checked. */
 HEDDLE_FATE heddle_turns_end_wait(heddle_connection *connection);
 bool heddle_turns_waits(const heddle_connection *connection, heddle_turn turn);
 /*

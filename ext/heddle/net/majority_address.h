@@ -11,7 +11,7 @@
 
 typedef struct {
     uint16_t address;    /* the only one that can have a majority: the address_bucket of a heddle_connection */
-    uint64_t votes;      /* first pass: how many more votes this address has, in bytes */
+    uint64_t votes;      /* first pass: the counter of Boyer and Moore's algorithm for this address, in bytes */
     uint64_t bytes, all; /* second pass: the bytes of this address, and of all addresses */
 } heddle_majority;
 

@@ -42,7 +42,7 @@ typedef struct {
      * while the limit was higher, or while there was no limit
      */
     size_t excess_count;
-    VALUE waiting_for_end; /* the Fiber to wake when no connection and no work is left, or 0 */
+    VALUE waiting_for_end; /* the Fiber to wake when heddle_runners_are_done returns true, or 0 */
     size_t coming;         /* the number of runners that were summoned and have not read the ready list yet */
     heddle_timer trim, retry;
 } heddle_runners;
@@ -60,7 +60,7 @@ VALUE heddle_runners_list_fibers(heddle_sockets *sockets);
 VALUE heddle_runners_list_work(heddle_sockets *sockets);
 /* Returns whether no connection is left, and no runner serves an item. */
 bool heddle_runners_are_done(const heddle_sockets *sockets);
-/* Called when a connection or an item has ended. If no connection and no item is left, wakes `waiting_for_end`. */
+/* Called when a connection or an item has ended. If heddle_runners_are_done, wakes `waiting_for_end`. */
 void heddle_runners_wake_if_done(heddle_sockets *sockets);
 /* Ends all idle runners. */
 void heddle_runners_end_idle(heddle_sockets *sockets);

@@ -31,7 +31,10 @@ typedef struct {
      * any process could have written a wrong value here.
      */
     _Atomic uint32_t used;
-    /* counts the changes of pools: a returned share, or a worker that began to wait for one */
+    /*
+     * Rises when workers must look at the pools' shares again: a share was returned, or a worker waits for one or has
+     * stopped waiting.
+     */
     _Atomic uint32_t pool_changes;
     /* how many bytes of memory all processes of the server use; written by the master; 0: not known */
     _Atomic uint64_t memory;

@@ -134,8 +134,8 @@ static VALUE sockets_join(VALUE self, VALUE object, VALUE number)
 /*
  * call-seq: wake_at_pool_change(fiber) -> nil
  *
- * From now on wakes this fiber, if it waits, whenever another worker has returned a share of a pool or begins to wait
- * for one. Called after #join.
+ * From now on wakes this fiber, if it waits, whenever the shares of pools may have changed: a worker has returned a
+ * share, or waits for one, or has stopped waiting. Called after #join.
  */
 static VALUE sockets_wake_at_pool_change(VALUE self, VALUE fiber)
 {

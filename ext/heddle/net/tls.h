@@ -22,7 +22,8 @@ struct heddle_tls {
     /* the last recv has stopped early, so that other connections get their turn; records are left to read */
     bool paused;
     bool serves;    /* this side is the server */
-    unsigned overhead; /* the number of records of the handshake; after the handshake, of messages of TLS itself */
+    /* the number of received records of the handshake; after it, of TLS's own messages that were received or sent */
+    unsigned overhead;
     unsigned records;  /* the number of received records; wraps around */
     bool close_notify_sent;
     /* TLS must first send or receive a message of its own, so reading waits for room, or writing waits for input. */

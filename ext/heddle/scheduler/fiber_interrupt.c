@@ -168,9 +168,9 @@ static bool interrupt_fiber(heddle_loop *loop, VALUE fiber, VALUE exception)
  * call-seq: fiber_interrupt(fiber, exception) -> true or false
  *
  * Raises +exception+ in +fiber+, at its current wait, or else at its next wait. May be called on any thread, and never
- * switches fibers. Returns false if nothing is raised, because the fiber has ended, or the loop is closed or belongs to
- * the parent process. IO#close calls this hook for the fibers that wait for the IO. Ruby 4.1 and later pass a proxy
- * with the methods +alive?+ and +raise+ instead of the fiber.
+ * switches fibers. Returns false if nothing is raised: the fiber has ended, the loop belongs to the parent process, or
+ * the loop is closed and +fiber+ is not a blocking fiber of another thread. IO#close calls this hook for the fibers
+ * that wait for the IO. Ruby 4.1 and later pass a proxy with the methods +alive?+ and +raise+ instead of the fiber.
  */
 static VALUE scheduler_fiber_interrupt(VALUE self, VALUE fiber, VALUE exception)
 {

@@ -258,8 +258,8 @@ static VALUE scheduler_cancel_computing(VALUE self, VALUE error)
 #define METHODS(X)                                                                                                     \
     X(scheduler_selector, "selector", ID2SYM(rb_intern(heddle_loop_of(self)->operations->name)))                       \
     X(scheduler_closed_p, "closed?", heddle_loop_is_closed(heddle_loop_of(self)) ? Qtrue : Qfalse)                     \
-    /* Is this a child process that was forked by one of the loop's fibers? That fiber is the child's program,         \
-     * and runs the loop. */                                                                                           \
+    /* Is this a child process that was forked by one of the loop's fibers? In the child, the code of that fiber is    \
+     * the main program, and the fiber runs the loop whenever it waits. */                                             \
     X(scheduler_forked_p, "forked?", heddle_loop_of(self)->run.forked_by ? Qtrue : Qfalse)                             \
     /* Is the loop running on its thread? */                                                                           \
     X(scheduler_running_p, "running?", heddle_loop_is_running(heddle_loop_of(self)) ? Qtrue : Qfalse)                  \

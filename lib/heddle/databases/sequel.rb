@@ -127,9 +127,9 @@ module Heddle
           pool.class.prepend(PoolMutex)
         end
 
-        # Called when a statement was interrupted. After an interrupted PREPARE or DEALLOCATE it is unknown whether the
-        # server has the prepared statement. Sequel would repeat the command and fail each time. So the connection is
-        # closed before another fiber gets it.
+        # Called when a statement was interrupted or has failed. After an interrupted PREPARE or DEALLOCATE it is
+        # unknown whether the server has the prepared statement. Sequel would repeat the command and fail each time. So
+        # the connection is closed before another fiber gets it.
         #
         # @param sql [String]
         # @param connection [Object]

@@ -6,8 +6,7 @@ module Heddle
     class SocketCallbacks
       # What is logged about a WebSocket that has ended. `remote` is the client's address. `proxy` is the address of the
       # trusted proxy in front of the server, or nil. `seconds` is how long the WebSocket was open. `code` is the close
-      # code.
-      # `received` and `sent` count messages.
+      # code. `received` and `sent` count messages.
       Account = Data.define(:target, :remote, :proxy, :request_id, :seconds, :code, :received, :received_bytes, :sent,
                             :sent_bytes)
 
@@ -34,8 +33,8 @@ module Heddle
       # @param handler [Object] the object that the application has set as `rack.upgrade`
       # @param callback [Symbol]
       # @param client [WebSocket::ServerSocket]
-      # @param message [String, nil] the second argument of the callback, such as a message, or the topic of on_reset;
-      #   nil: the callback has no second argument
+      # @param message [String, Array(String, String), nil] the second argument of the callback: a message, the topic of
+      #   on_reset, or the topic and the message of on_publication; nil: the callback has no second argument
       # @return [void]
       def call(handler, callback, client, message)
         failure = run(handler, callback, client, message)

@@ -9,9 +9,9 @@ module Rackup
   module Handler
     # Runs Heddle for `rackup -s heddle` and `rails server -u heddle`. `heddle serve` does not use this class.
     #
-    # Every option of `heddle help serve` can be set by its name (`rackup -s heddle -O head_timeout=5`) or by its
-    # environment variable. Requests are logged only with `-O access_log` or HEDDLE_ACCESS_LOG, because rackup and Rails
-    # log them, too.
+    # Every option of `heddle help serve --all` can be set by its environment variable and, except `config`, by its name
+    # (`rackup -s heddle -O head_timeout=5`). Requests are logged only with `-O access_log` or HEDDLE_ACCESS_LOG,
+    # because rackup and Rails log them, too.
     class Heddle
       # The port if neither rackup nor Rails passes one.
       DEFAULT_PORT = 9_292

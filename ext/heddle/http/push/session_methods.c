@@ -85,8 +85,9 @@ static VALUE client_close(int argc, VALUE *argv, VALUE self)
 /*
  * call-seq: close_code -> Integer or nil
  *
- * The code with which the socket has ended; nil before on_close. This is the client's code, or ours if the client has
- * sent none. 1005: the client's close frame had no code; 1006: the client left without a close frame.
+ * The code with which the socket has ended; nil before on_close is called, or #receive returns nil. This is the
+ * client's code, or ours if the client has sent none. 1005: the client's close frame had no code; 1006: the client left
+ * without a close frame.
  */
 static VALUE client_close_code(VALUE self)
 {

@@ -209,8 +209,9 @@ const heddle_push_carrier *heddle_push_carrier_of(const heddle_exchange_handle *
  * Turns the connection or the stream into a WebSocket or an event stream. Called when the head of the response was
  * written; its status is 101, or 200 for event streams and over HTTP/2. `kind`: :plain, :deflated (a WebSocket with
  * permessage-deflate) or :events (an event stream). `caller.call` is called for each callback, with the handler, the
- * callback's name, the socket, and the message or nil. With `logged`, `caller.ended` is called once with the values for
- * the log (summarize_socket). `early`: frames that the client has sent with the request over HTTP/2, a String or nil.
+ * callback's name, the socket, and nil or the callback's second argument: a message, or the topic of on_reset. With
+ * `logged`, `caller.ended` is called once with the values for the log (summarize_socket). `early`: frames that the
+ * client has sent with the request over HTTP/2, a String or nil.
  */
 static VALUE open_websocket(VALUE self, VALUE handler, VALUE caller, VALUE logged, VALUE early, VALUE kind)
 {

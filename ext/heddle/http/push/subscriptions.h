@@ -58,7 +58,7 @@ struct heddle_push_subscription {
 
 /*
  * The functions below are called on the loop's thread, or, once the loop has a fan-out, on another thread that has the
- * GVL. Held (see session.h).
+ * GVL.
  */
 
 /* The arguments of a subscription. A session may subscribe to a topic once for each envelope. */
@@ -75,7 +75,10 @@ typedef struct {
 /* Returns NULL if there is no subscription to this topic with this envelope. */
 heddle_push_subscription *heddle_push_find_subscription(const heddle_push_session *session, const char *name,
                                                         size_t size, VALUE envelope);
-/* Subscribes to messages after `since`. Replaces an earlier subscription to this topic with this envelope. */
+/*
+ * Subscribes to messages after `since`. Replaces an earlier subscription to this topic with this envelope. The session
+ * must be held (heddle_push_hold).
+ */
 heddle_subscribe_result heddle_push_subscribe(heddle_push_session *session, heddle_fanout *fanout,
                                               const heddle_push_topic *topic, heddle_position since);
 /* Converts :close, :coalesce or :drop. Raises ArgumentError for other values. */

@@ -8,7 +8,8 @@ module Heddle
       #
       # @api private
       class Exchange
-        # Maximum number of times a request is sent again after its connection was lost.
+        # Maximum number of times that a request is sent again because its connection was lost, or because the server
+        # has refused it without processing it.
         MAX_REPETITIONS = 3
         private_constant :MAX_REPETITIONS
 

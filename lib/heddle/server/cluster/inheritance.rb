@@ -66,8 +66,8 @@ module Heddle
           @listeners = {}
         end
 
-        # @return [Net::Scoreboard, nil] the scoreboard (shared memory with the load of each worker); nil: the masters
-        #   can't share one
+        # @return [Net::Scoreboard, nil] the scoreboard (shared memory with the load of each worker); nil: there is no
+        #   old master, or the masters can't share a scoreboard
         def scoreboard
           memory, notify = @values["scoreboard"] # nil on platforms where only forked processes can share memory
           Net::Scoreboard.for_fd(memory, notify) if memory
@@ -93,7 +93,7 @@ module Heddle
         end
 
         # @return [Array(BasicSocket, BasicSocket), nil] the socket pair over which the workers of both masters hand off
-        #   connections; nil: the masters use different formats for handoffs
+        #   connections; nil: there is no old master, or it uses another format for handoffs
         def handoff_sockets
           sockets = @values["pair"]&.map { |descriptor| UNIXSocket.for_fd(descriptor) }
           return sockets unless handoff_incompatible?

@@ -55,7 +55,7 @@ module Heddle
           @stopping = @failure = nil
         end
 
-        # Serves until INT or TERM arrives, or until a new master has taken over.
+        # Serves until INT, TERM or QUIT arrives, or until a new master has taken over.
         # @yield when the sockets are open, and this process has switched to the user of the option `user`
         # @return [Boolean] whether every request was answered
         # @raise [BootError]

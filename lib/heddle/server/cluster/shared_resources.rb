@@ -114,8 +114,8 @@ module Heddle
           Net::TLS::TicketKeys.renew if tls?
         end
 
-        # Closes the sockets of this process. Workers may accept connections for a while, so the files of unix sockets
-        # remain until {#close}.
+        # Closes the listening sockets in this process. Workers may accept connections for a while, so the files of unix
+        # sockets remain until {#close}.
         # @return [void]
         def stop_listening = listeners.each { |listener| listener.io.close }
 
