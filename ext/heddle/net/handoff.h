@@ -47,8 +47,8 @@ typedef struct {
 
 void heddle_handoff_start(heddle_sockets *sockets);
 /*
- * Enables handoff over `socket`. Returns 0 or -errno: -ENOTSUP if these sockets have no slot on the scoreboard, or no
- * epoll set, which the watch thread needs.
+ * Enables handoff over a copy of the descriptor `socket`. Returns 0 or -errno: -ENOTSUP if handoff is enabled already,
+ * or if these sockets have no slot on the scoreboard, or no epoll set, which the watch thread needs.
  */
 int heddle_handoff_begin(heddle_sockets *sockets, int socket);
 /* Disables handoff. The watch thread does not use these sockets afterwards. May be called repeatedly. */

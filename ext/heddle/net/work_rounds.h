@@ -9,8 +9,9 @@
  * still on their way. So after its turn, its next item is deferred. Deferred items become ready when the round ends, or
  * when nothing else is ready after the loop has polled the sockets.
  *
- * A round ends when a connection whose next request has arrived begins its second turn. It also ends when a connection
- * begins its first turn, if its item became ready only after another item was deferred.
+ * A round ends when a connection whose next request has arrived begins its second turn. It also ends when a new
+ * connection begins its first turn, if its item became ready only after another item was deferred; and when a turn
+ * begins, if a deferred item of another address should come first (ready_list.c).
  */
 
 #include "net/ready_list.h"

@@ -50,7 +50,8 @@ typedef struct {
 } heddle_function;
 
 /*
- * A function of a library on the list of quick libraries is offloaded if its average duration is longer than this (ns).
+ * A function of a library on the list of quick libraries is offloaded at its first call, and while its average duration
+ * (`pace`) is longer than this (ns).
  */
 #define HEDDLE_QUICK_NS ((int64_t)50 * 1000)
 /*

@@ -15,7 +15,7 @@
 void heddle_early_unblock_record(heddle_loop *loop, VALUE fiber, VALUE blocker);
 /*
  * Was the calling fiber unblocked for this blocker before it parked? Removes the wake-up. If a subclass's kernel_sleep
- * calls #block with a blocker of its own, a wake-up for any blocker counts.
+ * calls #block with a blocker of its own, a wake-up for any blocker counts, except in Kernel#sleep.
  */
 bool heddle_early_unblock_consume(heddle_loop *loop, VALUE blocker);
 /*

@@ -18,7 +18,7 @@ module Heddle
     DEFAULT_TIMEOUT = 5
     # Seconds of idle time after which a resource is checked before its next use.
     DEFAULT_CHECK_AFTER = 1
-    # Seconds between a failed attempt to make a resource and the next attempt.
+    # Seconds for which a pool makes no resource after a failed attempt, unless it has none.
     DEFAULT_RETRY_AFTER = 1
     # Resources are replaced up to this fraction of max_age early, so that not all are replaced at once.
     JITTER = 0.1
@@ -54,7 +54,8 @@ module Heddle
     # @param reset [#call, nil] called with a resource that is released. If it returns false or raises a StandardError,
     #   the resource is closed. May wait.
     # @param close [#call, nil] closes a resource; nil: the resource's method `close`, if it has one
-    # @param retry_after [Numeric] seconds between a failed attempt to make a resource and the next attempt
+    # @param retry_after [Numeric] seconds for which the pool makes no resource after a failed attempt; a pool without
+    #   resources tries again at once
     # @param name [String, nil] the pool's name in errors and metrics, in any encoding; nil: file and line of the block
     # @yieldreturn a new resource. The block may wait, and several calls may run at the same time
     # @raise [ArgumentError]

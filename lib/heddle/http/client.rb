@@ -37,8 +37,8 @@ module Heddle
       # call this method.
       #
       # - Current numbers: `open` and `idle` connections; requests `waiting` for a connection.
-      # - Counters: `requests`; `opened` connections; `waits` for a connection; `stale` connections: idle ones
-      #   that a request could not use, because the server had closed them or `idle_timeout` had passed.
+      # - Counters: `requests`; `opened` connections; `waits` for a connection; `stale` connections: those that a
+      #   request could not reuse, because the server had closed them or `idle_timeout` had passed.
       # - Totals in seconds: `wait_seconds` for a free connection, `connect_seconds` for opening connections, and
       #   `answer_seconds` from sending a request to receiving the response's head.
       # @return [Hash{String => Hash{Symbol => Numeric}}] in the order in which the origins were first used

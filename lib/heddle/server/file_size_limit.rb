@@ -9,7 +9,8 @@ module Heddle
 
       # Makes a write beyond the limit fail with EFBIG. By default, the signal SIGXFSZ would end the process. The trap
       # is an empty block and not `IGNORE`, because exec resets a handler but keeps `IGNORE`: programs that the
-      # application starts then behave as usual. Forked processes inherit the trap.
+      # application starts then behave as usual. Forked processes inherit the trap. If the program has a handler for
+      # the signal already, this handler is kept.
       # @return [void]
       def self.make_writes_fail
         before = trap(SIGNAL) {} # rubocop:disable Lint/EmptyBlock

@@ -52,8 +52,8 @@ typedef struct {
      */
     void (*read)(heddle_push_session *session);
     /*
-     * Called when the last frame is queued. Sends the rest, ends the output, and discards input until the client has
-     * ended its side.
+     * Called when the last frame is queued. Sends the rest, and ends the output. Then discards input until the client
+     * has ended its side, or linger_timeout has passed. An event stream over HTTP/1.1 is closed instead.
      */
     void (*end)(heddle_push_session *session);
     /* Stops sending and reading. With `abrupt`, the client sees that frames are missing. */

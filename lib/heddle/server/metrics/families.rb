@@ -265,7 +265,7 @@ module Heddle
             ["http_client_requests_total", "Requests sent.", :requests],
             ["http_client_connections_opened_total", "Connections opened.", :opened],
             ["http_client_waits_total", "How often requests waited for a connection.", :waits],
-            ["http_client_stale_connections_total", "Idle connections that a request found closed by the server.",
+            ["http_client_stale_connections_total", "Connections that a request could not reuse.",
              :stale],
             ["http_client_wait_seconds_total", "Seconds that requests have waited for a connection.", :wait_seconds],
             ["http_client_connect_seconds_total", "Seconds that opening connections has taken.", :connect_seconds],
