@@ -53,8 +53,8 @@ module Heddle
   #   Fiber.schedule { Net::HTTP.get(URI("http://localhost:9292/")) }
   #   # the end of the thread waits for both
   #
-  # A scheduler belongs to one thread; other threads may call only #unblock and #unpark. The hooks are in C
-  # (ext/heddle/scheduler); this file decides policy.
+  # A scheduler belongs to one thread; other threads may call only #unblock, #fiber_interrupt and #unpark. The hooks are
+  # in C (ext/heddle/scheduler); this file decides policy.
   #
   # @api private except what sig/ declares
   class Scheduler

@@ -26,9 +26,10 @@ module Heddle
       # @param body_folder [String] folder for the unnamed files with bodies larger than `body_buffer`
       # @param stream_bodies [Boolean, Array<String>] the requests for which the block may be called before the body is
       #   complete: all, none, or those with one of these paths or a path below one. The block is called early if the
-      #   body is larger than `body_buffer`, if it is slow and of unknown length, or if the client waits for
-      #   `100 Continue`
-      # @param health_paths [Array<String>] the paths of health checks, whose requests admission never delays or rejects
+      #   body is larger than `body_buffer`, or if the client waits for `100 Continue`. If the length is unknown, it is
+      #   also called early: over HTTP/2 always, over HTTP/1.1 when the client pauses
+      # @param health_paths [Array<String>] the paths of health checks. Admission delays or rejects their requests only
+      #   if too many of them come at once, or after the server has begun to stop
       # @param on_event [#call, nil] called with the name of an event and its fields
       # @param http2 [Symbol] where clients may speak HTTP/2: :auto (everywhere), :tls (only over TLS) or :off
       def initialize(configuration = Limits.new, on_rejection: nil, on_event: nil, proxies: nil,

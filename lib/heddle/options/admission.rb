@@ -12,7 +12,7 @@ module Heddle
                  details: "A client address outside of trusted_proxies may have at most three quarters of this " \
                           "number. See [Fairness](admission.md#fairness)."),
       Option.new(name: :queue_limit, unit: :count, default: 1_024, range: 1..1_000_000, advanced: true,
-                 text: "maximum number of queued requests; further requests get 503",
+                 text: "maximum number of queued requests in each worker; further requests get 503",
                  reason: "Raise it when bursts of requests get 503; lower it when clients should get 503 sooner"),
       Option.new(name: :queue_timeout, unit: :seconds, default: 10, range: 0.001..86_400, advanced: true,
                  text: "maximum time that a request waits in the queue; after it the request gets 503",

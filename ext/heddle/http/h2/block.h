@@ -20,6 +20,7 @@ struct heddle_h2_block {
     const heddle_h2_limits *limits;
     heddle_bytes *bytes;   /* the bytes that the slices in `fields` refer to */
     heddle_field *fields;
+    /* the entries in `fields`; the received fields, including those that are not added, but without pseudo-fields */
     uint32_t field_count, line_count;
     uint32_t crumbs;       /* number of cookie fields (RFC 9113, 8.2.3) */
     uint64_t list_size;    /* the size of all fields, as counted by RFC 9113, 6.5.2 */

@@ -4,8 +4,9 @@
  * A push session: a WebSocket of the server (RFC 6455), or a stream of server-sent events (HTML standard, section 9.2).
  * While nothing happens it is only this record, without a fiber. Its framing encodes and decodes the bytes of a
  * WebSocket or an event stream. Its carrier is the connection or HTTP/2 stream that transports these bytes. A session
- * with a handler becomes a work item when a message is complete: a runner calls the handler, one callback of a session
- * at a time and in order. An event stream that only sends the messages of a topic has no handler.
+ * with a handler becomes a work item when a callback is due, for example because a message is complete: a runner calls
+ * the handler, one callback of a session at a time and in order. An event stream without a handler only sends the
+ * messages of a topic.
  *
  *   shared_state.c       what the sessions of an engine share
  *   session.c            its states, and its end
@@ -16,7 +17,7 @@
  *   keepalive.c          pings to the client, and comments of event streams
  *   ping_answers.c       the answers to pings of the client
  *   subscriptions.c      the topics to which a session has subscribed, and their messages
- *   handoff.c            hands off sessions to another process
+ *   handoff.c            hands off WebSockets to another process
  *   callbacks.c          the callbacks that are due, and the runner that calls them
  *   session_ruby.c       Heddle::HTTP::WebSocket::Session, which the handler uses
  *   session_methods.c    the methods that the handler calls

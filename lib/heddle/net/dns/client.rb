@@ -78,7 +78,7 @@ module Heddle
         # @param dnssec [Boolean] whether to request DNSSEC records, too (the DO bit)
         # @param checking_disabled [Boolean] whether to set the CD bit
         # @return [Message] a response with the RCODE NOERROR or NXDOMAIN
-        # @raise [Resolver::ResolutionError] when no server has responded
+        # @raise [Resolver::ResolutionError] when no server has sent such a response
         def lookup(name, type, dnssec: false, checking_disabled: false)
           key = [name, type, dnssec, checking_disabled]
           answer = cached(key) || @flights.share(key) { ask(key) }
