@@ -27,10 +27,11 @@ module Heddle
                          "requests are reset with REFUSED_STREAM",
                    reason: "Raise it when busy clients get REFUSED_STREAM; lower it in a small container",
                    details: "Pending data are waiting requests and WebSocket frames; the first 176 KiB of each " \
-                            "connection don't count. Above three quarters of this limit, request bodies are written " \
-                            "to files, and clients must wait before they send more frames. The same limit applies to " \
-                            "another sum: the unread parts of responses with Array bodies. While this sum exceeds " \
-                            "the limit, no further request begins on connections with such a response. See " \
+                            "connection don't count. Above three quarters of this limit, Heddle restricts " \
+                            "connections with more than 176 KiB. It writes their request bodies to files, and their " \
+                            "clients must wait before they send more frames. The same limit applies to another sum: " \
+                            "the unread parts of responses with Array bodies. While this sum exceeds the limit, no " \
+                            "further request begins on connections with such a response. See " \
                             "[Limits](http2.md#limits).")
     ].freeze
   end

@@ -9,7 +9,7 @@ module Heddle
                  reason: "Set it when the proxy in front, or the user, gives up after that time anyway",
                  details: "The call in which the application waits raises Heddle::Cancelled; ensure clauses run. The " \
                           "log names the line, and the worker continues. Code that computes is interrupted when it " \
-                          "next waits. The option has an effect only in the modes fiber and ractor."),
+                          "next waits. The option is allowed only in the modes fiber and ractor."),
       Option.new(name: :cancel_on_disconnect, unit: :word, default: :off, choices: %i[off safe all],
                  example: "cancel_on_disconnect :safe",
                  text: "cancel requests whose client has disconnected: off, safe (GET, HEAD, OPTIONS, TRACE) or all",
@@ -17,7 +17,7 @@ module Heddle
                  details: "The call in which the application waits raises Heddle::Cancelled, as with " \
                           "request_timeout, so a pending query or upstream request ends at once. Code inside of " \
                           "Heddle.shield { } is not cancelled. A client that has only closed its sending side counts " \
-                          "as disconnected, even if it still reads. The option has an effect only in the modes fiber " \
+                          "as disconnected, even if it still reads. The option is allowed only in the modes fiber " \
                           "and ractor. See [databases](databases.md#disconnected-clients)."),
       Option.new(name: :early_hints, unit: :word, default: :off, choices: %i[off on always],
                  example: "early_hints :on",
