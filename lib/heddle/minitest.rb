@@ -6,7 +6,8 @@ require "heddle/concurrency/test_loop"
 module Heddle
   # Runs every test of a class, with its `setup` and `teardown`, in a separate event loop. A test fails if it takes
   # longer than its time limit, if a task that it started fails, or if a task or fiber that it started still exists at
-  # its end. The time limit interrupts a test where it waits, not while it computes.
+  # its end. Background tasks are cancelled instead. The time limit interrupts a test where it waits, not while it
+  # computes.
   #
   #     require "heddle/minitest"
   #

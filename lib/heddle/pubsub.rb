@@ -80,7 +80,8 @@ module Heddle
       # @param topic [String, Symbol]
       # @return [String] "epoch:offset"
       # @raise [ArgumentError] if the topic is nil or too large
-      # @raise [UnreachableError] if this process does not belong to a server, and {server} is not a backend
+      # @raise [UnreachableError] if this process belongs to no server, and publishes neither to a backend nor to
+      #   :process (see {server})
       def position(topic)
         Route.backend&.follow_here
         History.position(Arguments.topic(topic))

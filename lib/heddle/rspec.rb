@@ -6,7 +6,8 @@ require "heddle/concurrency/test_loop"
 module Heddle
   # Runs each example that is marked with `:heddle`, with its hooks, in a separate event loop. An example fails if it
   # takes longer than its time limit, if a task that it started fails, or if a task or fiber that it started still
-  # exists at its end. The time limit interrupts an example where it waits, not while it computes.
+  # exists at its end. Background tasks are cancelled instead. The time limit interrupts an example where it waits, not
+  # while it computes.
   #
   #     require "heddle/rspec"
   #

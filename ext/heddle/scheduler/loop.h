@@ -4,8 +4,8 @@
  * The event loop of one thread: its ready fibers, waiting fibers and timers.
  *
  * A tick is one pass of the loop. It runs each fiber that is ready when the tick begins, then at most one preempted
- * fiber (a fiber that has used up its time slice), and then polls the selector. All functions must be called with the
- * GVL, on the loop's thread, unless their comments say otherwise.
+ * fiber (a fiber that has used up its time slice), and then polls the selector. While fibers are ready, some ticks skip
+ * the poll. All functions must be called with the GVL, on the loop's thread, unless their comments say otherwise.
  */
 
 #include "scheduler/spin.h"

@@ -9,13 +9,13 @@ module Heddle
                  text: "maximum number of connections in each worker; 0 to derive it from memory and file descriptors",
                  reason: "Raise it when most connections are idle, such as WebSockets",
                  details: "With 0, each worker accepts as many connections as fit into its share of memory_limit: " \
-                          "about 5,300 in 1 GiB with one worker. Each connection counts as 176 KiB, its maximum " \
-                          "before a request runs; an idle connection uses much less. Heddle subtracts http2_memory " \
-                          "once, not for each connection. Of the file descriptors, it reserves 64 for the " \
-                          "application, and a quarter for request bodies in files. While new connections wait at the " \
-                          "limit, the server closes open ones. It first closes connections that have been idle for " \
-                          "at least half a second, the longest idle first. Then it closes connections whose client " \
-                          "pauses in the middle of a request or a response, and finally WebSockets and event " \
+                          "about 5,300 with one worker in a container of 1 GiB. Each connection counts as 176 KiB, " \
+                          "its maximum before a request runs; an idle connection uses much less. Heddle subtracts " \
+                          "http2_memory once, not for each connection. Of the file descriptors, it reserves 64 for " \
+                          "the application, and a quarter for request bodies in files. While new connections wait at " \
+                          "the limit, the server closes open ones. It first closes connections that have been idle " \
+                          "for at least half a second, the longest idle first. Then it closes connections whose " \
+                          "client pauses in the middle of a request or a response, and finally WebSockets and event " \
                           "streams. A client address outside of trusted_proxies may have at most a quarter of " \
                           "max_connections, or 16 if that is more. The log reports when max_connections or the limit " \
                           "of an address is reached. See [Connections](sockets.md#connections-at-the-limit)."),

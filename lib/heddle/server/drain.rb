@@ -55,8 +55,8 @@ module Heddle
       # @return [Boolean] whether every request was answered
       def run(&)
         # WebSockets are closed with 1001 (going away), or with 1012 (service restart) if other workers keep serving.
-        # The close frames are spread over 80 % of stop_timeout. The remaining time is for clients that are slow to
-        # close.
+        # The close frames are spread over at most 80 % of stop_timeout (HTTP::Engine#drain). The remaining time is for
+        # clients that are slow to close.
         @engine.drain(@handoff_sender.nil? ? 1001 : 1012, @stop_timeout * 0.8)
         @sockets.wake_at_end(Fiber.current)
         @handoff_sender ? hand_off_all(&) : drain_queue(&)
