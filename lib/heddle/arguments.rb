@@ -37,15 +37,27 @@ module Heddle
         object.nil? || object.respond_to?(:call) ? object : refuse(name, object, "an object with `call`, or nil")
       end
 
+      # @param (see limit)
+      # @return [String]
+      def string(name, text) = text.respond_to?(:to_str) ? text.to_str : refuse(name, text, "a String")
+
+      # @param (see limit)
+      # @return [Hash, #each] a Hash, or a list of names and values
+      def fields(name, fields) = fields.respond_to?(:each) ? fields : refuse(name, fields, "a Hash")
+
       # @param topic [#to_s]
       # @return [String] the topic. Raises for nil, which would otherwise become the topic ""
       def topic(topic) = topic.nil? ? refuse("the topic", topic, "a String or a Symbol") : topic.to_s
 
+      # @param name [String] the name of the argument
+      # @param value [Object] what was passed
+      # @param allowed [String] what must be passed
+      # @raise [ArgumentError] always
+      def refuse(name, value, allowed) = raise(ArgumentError, "#{name} is #{value.inspect}, but must be #{allowed}")
+
       private
 
       def length?(value) = value.is_a?(Numeric) && value.positive? && value.finite?
-
-      def refuse(name, value, allowed) = raise(ArgumentError, "#{name} is #{value.inspect}, but must be #{allowed}")
     end
   end
 end

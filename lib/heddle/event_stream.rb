@@ -68,18 +68,16 @@ module Heddle
     #   is unknown
     def initialize(topic, since: nil, event: nil, retry_after: nil, slow: :close, handoff: true)
       @topic = Arguments.topic(topic)
-      @since = since unless since.to_s.empty?
-      if @topic.bytesize > TOPIC_LIMIT
-        raise ArgumentError, "the topic has #{@topic.bytesize} bytes, the limit is #{TOPIC_LIMIT}"
-      end
+      @since = since.to_s unless since.to_s.empty?
+      raise ArgumentError, "the topic has #{@topic.bytesize} bytes, the limit is #{TOPIC_LIMIT}" if
+        @topic.bytesize > TOPIC_LIMIT
 
       event = event&.to_s
       if event && !event.b.match?(/\A[^\r\n]{1,#{EVENT_LIMIT}}\z/n)
-        raise ArgumentError, "event must be one line of at most #{EVENT_LIMIT} bytes, but is #{event.inspect}"
+        Arguments.refuse("event:", event, "one line of at most #{EVENT_LIMIT} bytes")
       end
-      unless POLICIES.include?(slow)
-        raise ArgumentError, "slow must be :close, :coalesce or :drop, but is #{slow.inspect}"
-      end
+      Arguments.refuse("slow:", slow, ":close, :coalesce or :drop") unless POLICIES.include?(slow)
+      Arguments.refuse("retry_after:", retry_after, "0 to 86400 seconds, or nil") unless retry_after in nil | 0..86_400
 
       @slow = slow
       @handoff = handoff

@@ -49,8 +49,9 @@ module Heddle
     # @yieldreturn [Object, nil] the owner of the page, such as the user's ID; other users can't connect to the page
     def initialize(page, secret: nil, &user)
       raise ArgumentError, "the secret has #{secret.bytesize} bytes, but needs at least 32: use SecureRandom.hex(32)" if
-        secret && secret.bytesize < 32
+        secret && Arguments.string("secret:", secret).bytesize < 32
 
+      Arguments.refuse("the page", page, "a subclass of Heddle::Live::Page") unless page.respond_to?(:own_template)
       page.own_template # raises if there is none
       @page = page
       secret ||= SecureRandom.bytes(32)

@@ -45,7 +45,7 @@ module Heddle
       private
 
       def list(reentrant, not_reentrant)
-        both = [reentrant, not_reentrant].map { |names| names.map { |name| checked(name) }.freeze }
+        both = [reentrant, not_reentrant].map { |names| Array(names).map { |name| checked(name) }.freeze }
         Native.list_libraries(*both.map { |names| names + names.grep(%r{/}) { |name| add_version(name) } })
         @reentrant, @not_reentrant = both
       end

@@ -62,9 +62,8 @@ module Heddle
 
         # @see Offload.thread_limit=
         def thread_limit=(threads)
-          unless threads.is_a?(Integer) && threads.between?(1, 100_000)
-            raise ArgumentError, "the number of offload threads is #{threads.inspect}, but must be from 1 to 100000"
-          end
+          Arguments.refuse("the number of offload threads", threads, "from 1 to 100000") unless
+            threads.is_a?(Integer) && threads.between?(1, 100_000)
 
           limit_threads(@thread_limit = threads)
         end

@@ -44,7 +44,7 @@ module Heddle
       # @return [#enable, #disable, #enabled?, #status]
       # @raise [ArgumentError] for an unknown name
       def fetch(name)
-        name = name.to_sym
+        name = name.to_s.to_sym
         require FILES[name] if FILES.key?(name) && !@registered.key?(name)
         @registered.fetch(name) do
           raise ArgumentError, "unknown protection #{name.inspect} (known: #{names.map(&:inspect).join(", ")})"

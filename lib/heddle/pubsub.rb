@@ -103,7 +103,7 @@ module Heddle
         scheduler = Concurrency.scheduler!("Heddle::PubSub.subscribe")
         Route.backend&.follow_here
         name = Arguments.topic(topic)
-        SubscriberTask.start(scheduler, Subscription.new(scheduler, name, since), name, block).handle
+        SubscriberTask.start(scheduler, Subscription.new(scheduler, name, since&.to_s), name, block).handle
       end
 
       private

@@ -27,6 +27,7 @@ module Heddle
     # @return [Array] the response that the application must return: 101, or 426 if the request is not a WebSocket
     #   request
     def self.upgrade(env, handler, headers = {})
+      Arguments.refuse("the handler", handler, "an object with callbacks such as on_message") if handler.nil?
       unless env["rack.upgrade?"] == :websocket
         return [426, REQUIRED.dup, ["This URL accepts only WebSocket requests: send an upgrade request.\n"]]
       end

@@ -344,7 +344,7 @@ class EventStreamTest < Minitest::Test
     slow = assert_raises(ArgumentError) { Heddle::EventStream.new("a", slow: :no) }
     event = assert_raises(ArgumentError) { Heddle::EventStream.new("a", event: "a\nb") }
 
-    assert_match(/slow must be :close/, slow.message)
+    assert_match(/slow: is :no, but must be :close/, slow.message)
     assert_match(/one line/, event.message)
     ["", "é" * 251].each { |long| assert_raises(ArgumentError) { Heddle::EventStream.new("a", event: long) } }
   end

@@ -16,6 +16,7 @@ module Heddle
     #   timeout has passed
     # @raise [NoLoopError] if it has to wait and no loop runs
     def self.select(*channels, timeout: nil)
+      Arguments.refuse("the list of channels", channels, "Heddle::Channel objects") unless channels.all?(Channel)
       ready = channels.find(&:item?)
       return [ready, ready.pop] if ready
 

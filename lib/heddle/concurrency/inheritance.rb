@@ -17,9 +17,7 @@ module Heddle
         def wrap(kinds, block)
           kinds = kinds == true ? KINDS : Array(kinds)
           wrong = kinds - KINDS
-          if wrong.any?
-            raise ArgumentError, "inherit is #{wrong.first.inspect}, but must be true or any of #{KINDS.join(", ")}"
-          end
+          Arguments.refuse("inherit", wrong.first, "true or any of #{KINDS.join(", ")}") if wrong.any?
 
           tags = (copy_tags if kinds.include?(:tags) && defined?(::ActiveSupport::IsolatedExecutionState))
           current = (copy_current if kinds.include?(:current) && defined?(::ActiveSupport::CurrentAttributes))

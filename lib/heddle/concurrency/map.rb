@@ -14,6 +14,7 @@ module Heddle
       end
 
       def each_of(items, &block)
+        check(items)
         index = 0
         items.each do |item|
           @semaphore&.acquire
@@ -24,6 +25,13 @@ module Heddle
       end
 
       private
+
+      # Without a limit, the tasks would be started before the first one runs. `size` of other objects may cost a query.
+      def check(items)
+        Arguments.refuse("the list", items, "an object with `each`") unless items.respond_to?(:each)
+        endless = items in Range | Enumerator if @semaphore.nil?
+        Arguments.refuse("the list", items, "finite, or needs limit:") if endless && items.size == Float::INFINITY
+      end
 
       def start(index, item, block)
         @results[index] = nil

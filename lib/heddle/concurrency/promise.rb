@@ -36,6 +36,7 @@ module Heddle
     # @raise [AlreadySettledError]
     def reject(error)
       error = RuntimeError.new(error) if error.is_a?(String)
+      Arguments.refuse("the error", error, "an exception, its class or a String") unless error.respond_to?(:exception)
       error = error.exception
       settle { @error = error }
     end

@@ -6,6 +6,7 @@ module Heddle
     # error that is not ignored, determines the result. The other tasks are cancelled.
     class Race
       def initialize(scope, ignore)
+        Arguments.refuse("ignore:", ignore, "a list of classes of errors") unless [*ignore].all?(Module)
         @scope = scope
         @ignore = ignore
         @running = 0
@@ -14,7 +15,9 @@ module Heddle
       end
 
       def start_all(contenders, block)
+        Arguments.refuse("the list", contenders, "an Enumerable") unless contenders.respond_to?(:to_a)
         contenders = contenders.to_a
+        contenders.each { |one| Arguments.callable("a contender without a block", one) } unless block
         raise ArgumentError, "Heddle.race needs at least one callable, but the list is empty" if contenders.empty?
 
         @running = contenders.size

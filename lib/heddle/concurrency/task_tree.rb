@@ -9,7 +9,7 @@ module Heddle
     # @param lines [Integer, nil] maximum lines of backtrace for each task; nil: all
     def initialize(context, lines: nil)
       @context = context
-      @lines = lines
+      @lines = lines && Arguments.count("lines:", lines, 0)
     end
 
     # @return [String]

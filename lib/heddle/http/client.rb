@@ -75,9 +75,8 @@ module Heddle
                      idle_timeout: Defaults::IDLE_TIMEOUT, redirects: Defaults::REDIRECTS, retries: Defaults::RETRIES,
                      proxy: :environment, deny_private: false, body_limit: Defaults::BODY_LIMIT, tls: nil, http2: true)
         OriginRegistry.check_ractor
-        unless [true, false, :prior_knowledge].include?(http2)
-          raise ArgumentError, "http2: is #{http2.inspect}, but must be true, false or :prior_knowledge"
-        end
+        Arguments.refuse("http2:", http2, "true, false or :prior_knowledge") unless
+          http2 in true | false | :prior_knowledge
 
         @settings = ConnectionSettings.new(tls: nil, proxy:, deny_private:, http2:,
                                            idle_timeout: Arguments.wait("idle_timeout", idle_timeout),
@@ -233,7 +232,7 @@ module Heddle
       end
 
       def tls_context(options)
-        Net::TLS::ClientContext.for({ protocols: @settings.protocols, **options })
+        Net::TLS::ClientContext.for({ protocols: @settings.protocols, **Arguments.fields("tls:", options) })
       end
     end
   end

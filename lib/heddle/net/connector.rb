@@ -47,7 +47,7 @@ module Heddle
         @literal = [Addrinfo.tcp(@host, @port)].freeze if @port && @host.match?(LITERAL)
         @timeout = Arguments.limit("timeout:", timeout)
         @tls_timeout = Arguments.limit("tls_timeout:", tls_timeout)
-        @allow = allow
+        @allow = Arguments.callable("allow:", allow)
         @context = tls_context(tls)
         freeze
       end
@@ -79,9 +79,9 @@ module Heddle
       end
 
       def parse(endpoint)
-        return [endpoint.delete_prefix("unix:"), nil] if endpoint.start_with?("unix:/")
+        return [endpoint.delete_prefix("unix:"), nil] if endpoint.to_s.start_with?("unix:/")
 
-        parts = ENDPOINT.match(endpoint)
+        parts = ENDPOINT.match(endpoint.to_s)
         return [parts[:address] || parts[:name], port_of(parts[:port], endpoint)] if parts
 
         raise ArgumentError, "endpoint #{endpoint.inspect} must have the form host:port, [IPv6 address]:port or " \
@@ -102,7 +102,7 @@ module Heddle
         when TLS::ClientContext then tls
         when true then TLS::ClientContext.default
         when Hash then TLS::ClientContext.new(**tls)
-        else raise ArgumentError, "tls: is #{tls.inspect}, but must be true, false, a Hash or a TLS::ClientContext"
+        else Arguments.refuse("tls:", tls, "true, false, a Hash or a TLS::ClientContext")
         end
       end
 

@@ -43,7 +43,7 @@ module Heddle
         # Peer.new checks address and port, because Addrinfo accepts too much: "" and "<any>" as wildcards, and port
         # numbers above 65,535, of which it uses the lower 16 bits.
         def numeric(address, port)
-          Peer.new(address.sub(/%[^%]+\z/, ""), port) # without a zone: fe80::1, not fe80::1%eth0
+          Peer.new(address.to_s.sub(/%[^%]+\z/, ""), port) # without a zone: fe80::1, not fe80::1%eth0
           Addrinfo.getaddrinfo(address, port, nil, :DGRAM, nil, Socket::AI_NUMERICHOST).first
         rescue SocketError
           raise ArgumentError, "#{address.inspect} is not an IP address: write 127.0.0.1 or ::1"

@@ -25,6 +25,7 @@ module Heddle
       # @param names [Array<String>] addresses, networks as address/bits, and keys of {WORDS}
       # @raise [ArgumentError] if a name is invalid
       def initialize(names)
+        names = Array(names)
         set_up(names.flat_map { |name| parse(name) }, names.intersect?(%w[unix all]))
       end
 

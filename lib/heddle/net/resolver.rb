@@ -54,17 +54,16 @@ module Heddle
       # @raise [ArgumentError] when a name server is not a numeric address
       def initialize(hosts: HOSTS, resolv_conf: RESOLV_CONF, nsswitch: NSSWITCH, nameservers: nil,
                      cache_size: CACHE_SIZE, clock: nil, reachable: nil, **options)
-        if !nameservers && options.any?
-          raise ArgumentError, "#{options.keys.join(", ")}: allowed only together with `nameservers`"
-        end
+        raise ArgumentError, "#{options.keys.join(", ")}: allowed only together with `nameservers`" if
+          !nameservers && options.any?
 
-        @clock = clock || -> { MonotonicClock.now }
+        @clock = Arguments.callable("clock:", clock) || -> { MonotonicClock.now }
         @hosts = WatchedFile.new(hosts) { |text| Hosts.parse(text) }
         @configuration = Configuration.source(resolv_conf, nameservers, options)
         @sources = source_list(nsswitch, nameservers)
         @system = SystemResolver.new
-        @order = AddressOrder.new(reachable)
-        @cache = TTLCache.new(cache_size, @clock)
+        @order = AddressOrder.new(Arguments.callable("reachable:", reachable))
+        @cache = TTLCache.new(Arguments.count("cache_size:", cache_size, 0), @clock)
         @flights = SingleFlight.new
         @kept = KeptConnections.new(@clock)
       end
@@ -76,7 +75,7 @@ module Heddle
       # @raise [ResolutionError] (a Socket::ResolutionError with EAI_AGAIN) when no name server has responded, or all
       #   have failed
       def addresses(host)
-        host = host.to_str
+        host = Arguments.string("the host", host)
         literal = Literal.parse(host)
         return literal if literal
 
@@ -95,7 +94,7 @@ module Heddle
       # @raise [ResolutionError] when no name server has answered
       def records(name, type)
         DNS::Codes.type_number(type)
-        parsed = Name.parse(name.to_str)
+        parsed = Name.parse(Arguments.string("the name", name))
         return [].freeze if parsed.nil? || parsed.reserved?
 
         parsed.candidates(@configuration.value).each do |candidate|

@@ -95,9 +95,8 @@ module Heddle
       # @raise [UnreachableError] when the backend has not confirmed it in time
       def publish(topic, data)
         size = topic.bytesize + data.bytesize
-        if topic.bytesize > History::TOPIC_LIMIT
-          raise ArgumentError, "the topic has #{topic.bytesize} bytes, the limit is #{History::TOPIC_LIMIT}"
-        end
+        raise ArgumentError, "the topic has #{topic.bytesize} bytes, the limit is #{History::TOPIC_LIMIT}" if
+          topic.bytesize > History::TOPIC_LIMIT
         if size > History.largest
           raise ArgumentError, "the message is too large: its data has #{data.bytesize} bytes, and data and topic " \
                                "together may have #{History.largest} (see pubsub_memory)"

@@ -50,9 +50,10 @@ module Heddle
       # @see WebSocket.connect
       def initialize(url, protocols:, headers:, timeout:, write_timeout:, ping:, message_limit:, deny_private:, tls:)
         @uri = parse(url)
-        @ping = ping
-        @write_timeout = write_timeout
+        @ping = Arguments.limit("ping:", ping)
+        @write_timeout = Arguments.limit("write_timeout:", write_timeout)
         @writing = Thread::Mutex.new
+        Arguments.count("message_limit:", message_limit, 1)
         @codec = HTTP::WebSocket::Codec.new(message_limit, [FRAGMENTS, message_limit / BYTES_PER_FRAGMENT].max)
         @messages = []
         @closing = @pinged = @reading = false
@@ -69,7 +70,7 @@ module Heddle
       # @return [String, nil] the message, in UTF-8 or BINARY; nil: the socket is closed
       # @raise [IO::TimeoutError]
       def read(timeout: nil)
-        deadline = timeout && (now + timeout)
+        deadline = timeout && (now + Arguments.wait("timeout:", timeout))
         until (message = @messages.shift) || @close_code
           receive(deadline)
         end
@@ -82,6 +83,7 @@ module Heddle
       # @raise [ArgumentError] for text that is not valid UTF-8
       # @raise [IO::TimeoutError] when the server reads nothing for `write_timeout` seconds; the socket is closed then
       def write(data)
+        data = Arguments.string("the message", data)
         return send_frame(BINARY, data) if data.encoding == Encoding::BINARY
 
         data = data.encode(Encoding::UTF_8)
@@ -127,7 +129,7 @@ module Heddle
       end
 
       def dial(limits, deny_private, tls)
-        tls &&= Net::TLS::ClientContext.for({ protocols: %w[http/1.1], **tls })
+        tls &&= Net::TLS::ClientContext.for({ protocols: %w[http/1.1], **Arguments.fields("tls:", tls) })
         settings = HTTP::Client::ConnectionSettings.new(tls:, proxy: nil, deny_private:, max_connections: 1,
                                                         idle_timeout: nil, http2: false)
         scheme = @uri.scheme == "wss" ? "https" : "http"
@@ -147,25 +149,25 @@ module Heddle
       def request(key, protocols, headers)
         fields = { "upgrade" => "websocket", "connection" => "Upgrade", "sec-websocket-key" => key,
                    "sec-websocket-version" => "13" }
-        fields["sec-websocket-protocol"] = protocols.join(", ") if protocols.any?
-        fields = { "host" => host }.merge(fields, headers.to_h { |name, value| own_field(name, value) })
+        fields["sec-websocket-protocol"] = [*protocols].join(", ") if [*protocols].any?
+        headers = Arguments.fields("headers:", headers || {}).to_h { |name, value| own_field(name, value) }
+        fields = { "host" => host }.merge(fields, headers)
         target = @uri.request_uri
         "GET #{target} HTTP/1.1\r\n#{HTTP::Client::Fields.lines(HTTP::Client::Fields.list(fields))}\r\n"
       end
 
       def own_field(name, value)
-        raise ArgumentError, "headers: leave out #{name}, because the handshake sets it" if RESERVED.match?(name)
+        raise ArgumentError, "headers: leave out #{name}, because the handshake sets it" if RESERVED.match?(name.to_s)
 
-        [name.downcase, value]
+        [name.to_s.downcase, value]
       end
 
       def host = @uri.port == @uri.default_port ? @uri.host : "#{@uri.host}:#{@uri.port}"
 
       # RFC 6455, section 4.1.
       def check(head, key, protocols)
-        unless head.status == 101
-          raise HandshakeError.new("#{@uri.host} responded with #{head.status} #{head.reason}", head.status)
-        end
+        raise HandshakeError.new("#{@uri.host} responded with #{head.status} #{head.reason}", head.status) unless
+          head.status == 101
 
         fields = head.fields.each_slice(2).group_by(&:first).transform_values { |all| all.map(&:last).join(", ") }
         accept = ::Digest::SHA1.base64digest(key + GUID)

@@ -22,7 +22,7 @@ module Heddle
         def initialize(client, url, last_id: "", pause: Defaults::EVENTS_PAUSE, headers: nil, **options)
           @client = client
           @url = url
-          @last_id = last_id
+          @last_id = last_id.to_s
           @pause = pause
           @headers = { "Accept" => "text/event-stream", "Cache-Control" => "no-store" }.merge(headers || {})
           @options = options

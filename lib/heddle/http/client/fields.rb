@@ -58,7 +58,8 @@ module Heddle
         # @return [Hash, nil] the same hash
         # @raise [ArgumentError] if it has a field that only the client may set
         def without_framing(headers)
-          name = headers&.each_key&.find { |one| one.to_s.match?(FRAMING) } or return headers
+          name, = headers && Arguments.fields("headers:", headers).find { |one, _| one.to_s.match?(FRAMING) }
+          return headers unless name
 
           raise ArgumentError, "header #{name}: leave it out. The client itself sends Content-Length if it knows the " \
                                "body's size, otherwise Transfer-Encoding"

@@ -31,7 +31,7 @@ module Heddle
           when :json
             require "json"
             [JSON.generate(value), "application/json"]
-          when :form then [URI.encode_www_form(value), "application/x-www-form-urlencoded"]
+          when :form then [URI.encode_www_form(Arguments.fields("form:", value)), "application/x-www-form-urlencoded"]
           when :multipart then multipart(value)
           when :body then [checked(value), nil]
           end
@@ -41,7 +41,7 @@ module Heddle
           return body.frozen? ? body : body.dup.freeze if body.is_a?(String) # so that its size can't change
 
           readable = body.respond_to?(:read) && !body.respond_to?(:basename) # each `read` of a Pathname starts anew
-          return Upload.new(body) if readable || body.respond_to?(:each)
+          return Upload.new(body) if readable || (body.respond_to?(:each) && !body.is_a?(Hash))
 
           raise ArgumentError, "body: is a #{body.class}, but must be a String, an IO or another object with `read`, " \
                                "or an object with `each`"
@@ -56,7 +56,7 @@ module Heddle
         def multipart(parts)
           boundary = "heddle-#{SecureRandom.hex(16)}"
           body = +"".b
-          parts.each do |name, value|
+          Arguments.fields("multipart:", parts).each do |name, value|
             body << "--#{boundary}\r\nContent-Disposition: form-data; name=\"#{quoted(name)}\""
             if value.respond_to?(:read)
               body << "; filename=\"#{quoted(file_name(value))}\"\r\nContent-Type: application/octet-stream"

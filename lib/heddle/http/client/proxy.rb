@@ -35,9 +35,8 @@ module Heddle
         # @param url [String] such as "http://name:password@proxy.example:3128"
         def initialize(url)
           uri = URI(url)
-          unless uri.is_a?(URI::HTTP) && uri.scheme == "http" && uri.hostname
-            raise ArgumentError, "proxy: #{self.class.mask(url).inspect} must have the form http://host:port"
-          end
+          raise ArgumentError, "proxy: #{self.class.mask(url).inspect} must have the form http://host:port" unless
+            uri.is_a?(URI::HTTP) && uri.scheme == "http" && uri.hostname
 
           @host = uri.hostname
           @port = uri.port

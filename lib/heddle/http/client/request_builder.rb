@@ -33,7 +33,7 @@ module Heddle
         # @raise [ArgumentError]
         def build(method, url, query, headers, payload)
           method = method.name.upcase if method.is_a?(Symbol)
-          raise ArgumentError, "method #{method.inspect} is not a token (RFC 9110, 5.6.2)" unless method.match?(TOKEN)
+          raise ArgumentError, "method #{method.inspect} is not a token (RFC 9110, 5.6.2)" unless method in TOKEN
 
           origin, target, own = @url_parser.find(url)
           target = add_query(target, query) if query
@@ -76,7 +76,7 @@ module Heddle
         end
 
         def add_query(target, query)
-          query = URI.encode_www_form(query)
+          query = URI.encode_www_form(Arguments.fields("query:", query))
           return target if query.empty?
 
           "#{target}#{target.include?("?") ? "&" : "?"}#{query}"

@@ -31,8 +31,7 @@ module Heddle
         # @param name [String] in any case
         # @return [String, nil] the field's values, joined by commas
         def [](name)
-          name = name.downcase unless name.match?(/\A[a-z0-9-]+\z/)
-          Fields.value(@head.fields, name)
+          Fields.value(@head.fields, Arguments.string("the name", name).downcase)
         end
 
         # @return [Hash{String => String}] names in lower case. Fields of the same name are joined by commas; Set-Cookie
@@ -94,6 +93,7 @@ module Heddle
         def each_line(limit: Defaults::LINE_LIMIT)
           return to_enum(:each_line, limit: limit) unless block_given?
 
+          Arguments.count("limit:", limit, 1)
           rest = String.new
           each do |piece|
             searched = rest.bytesize

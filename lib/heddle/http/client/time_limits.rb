@@ -14,19 +14,14 @@ module Heddle
         # @raise [ArgumentError]
         def self.from(limits, defaults = Defaults::TIMEOUT)
           limits = { total: limits } if limits.nil? || limits.is_a?(Numeric)
-          unless limits.is_a?(Hash)
-            raise ArgumentError, "timeout: is #{limits.inspect}, but must be seconds, a Hash of seconds by phase, or " \
-                                 "nil"
-          end
-
+          limits.is_a?(Hash) or Arguments.refuse("timeout:", limits, "seconds, a Hash of seconds by phase, or nil")
           limits = limits.transform_keys(self::NAMES_OF_NET_HTTP)
           if (first_byte = limits.delete(:read_timeout))
             limits = { first_byte: first_byte, read: first_byte, **limits }
           end
           unknown = limits.keys - members
-          if unknown.any?
-            raise ArgumentError, "timeout: unknown phase #{unknown.join(", ")} (known: #{members.join(", ")})"
-          end
+          raise ArgumentError, "timeout: unknown phase #{unknown.join(", ")} (known: #{members.join(", ")})" if
+            unknown.any?
 
           new(**defaults.to_h, **limits).each_checked
         end

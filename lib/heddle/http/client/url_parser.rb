@@ -72,9 +72,8 @@ module Heddle
 
         def parse(url)
           uri = URI.parse(url)
-          unless uri.is_a?(URI::HTTP) && uri.hostname && !uri.hostname.empty?
-            raise ArgumentError, "#{url.inspect} is not an http:// or https:// URL with a host"
-          end
+          raise ArgumentError, "#{url.inspect} is not an http:// or https:// URL with a host" unless
+            uri.is_a?(URI::HTTP) && uri.hostname && !uri.hostname.empty?
           return uri if PORTS.cover?(uri.port)
 
           raise ArgumentError, "#{url.inspect}: the port is #{uri.port}, but must be from 1 to 65535"

@@ -72,7 +72,7 @@ module Heddle
           # @param text [String, Array<String>] Strings longer than 255 bytes are split
           # @raise [ArgumentError] for nil
           def self.of(text)
-            raise ArgumentError if text.nil?
+            raise ArgumentError unless text && Array(text).all?(String)
 
             new(Array(text).flat_map { |part| part.empty? ? [""] : part.b.scan(/.{1,255}/mn) }.freeze)
           end

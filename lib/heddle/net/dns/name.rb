@@ -62,9 +62,8 @@ module Heddle
         def to_wire(text)
           wire = "".b
           labels(text).each do |label|
-            unless label.bytesize.between?(1, MAX_LABEL)
-              raise MalformedError, "#{text.inspect} is not a domain name: a label has 1 to #{MAX_LABEL} bytes"
-            end
+            raise MalformedError, "#{text.inspect} is not a domain name: a label has 1 to #{MAX_LABEL} bytes" unless
+              label.bytesize.between?(1, MAX_LABEL)
 
             wire << label.bytesize << label
           end
@@ -76,6 +75,7 @@ module Heddle
         # @param text [String]
         # @return [Array<String>] the labels, unescaped
         def labels(text)
+          text = Arguments.string("the name", text)
           return text.b.delete_suffix(".").split(".", -1) unless text.include?("\\")
 
           # A label is a run of escapes and of bytes that are neither a backslash nor a dot.

@@ -12,9 +12,8 @@ module Heddle
       Record = ::Data.define(:name, :type, :ttl, :data) do
         # @param data [Object] see {Data.from}
         def self.of(name, type, ttl, data)
-          unless ttl.is_a?(Integer) && ttl.between?(0, self::MAX_TTL)
-            raise ArgumentError, "the TTL is #{ttl.inspect}, but must be whole seconds from 0 to #{self::MAX_TTL}"
-          end
+          Arguments.refuse("the TTL", ttl, "whole seconds from 0 to #{self::MAX_TTL}") unless
+            ttl.is_a?(Integer) && ttl.between?(0, self::MAX_TTL)
 
           Codes.type_number(type)
           new(name, type, ttl, Data.from(type, data))

@@ -166,7 +166,7 @@ module Heddle
         def tcp_ports = @ports.grep(TCPPort)
 
         def endpoint(text)
-          found = ENDPOINT.match(text)
+          found = ENDPOINT.match(text.to_s)
           raise ArgumentError unless found && found[:port].to_i <= 65_535
 
           Addrinfo.getaddrinfo(found[:six] || found[:four], found[:port], nil, :DGRAM, nil, Socket::AI_NUMERICHOST).first

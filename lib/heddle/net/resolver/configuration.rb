@@ -94,7 +94,7 @@ module Heddle
         # @param origin [String] where the servers are configured, for error messages
         def initialize(nameservers:, search: [], ndots: 1, timeout: 5, attempts: 2, rotate: false, use_vc: false,
                        no_aaaa: false, origin: "nameservers:")
-          @servers = nameservers.map { |address, port| server(address, port || PORT) }.freeze
+          @servers = Array(nameservers).map { |address, port| server(address, port || PORT) }.freeze
           @search = search.map { |domain| domain.b.downcase.chomp(".").freeze }.reject(&:empty?).freeze
           @ndots = ndots
           @timeout = timeout

@@ -54,7 +54,7 @@ module Heddle
 
           # @return [Object, nil] a value that differs after the file has changed; nil for PEM text
           def file_version(source)
-            KeyFiles.stamp(source) unless source.nil? || source.include?("-----BEGIN")
+            KeyFiles.stamp(source) unless source.nil? || source.to_s.include?("-----BEGIN")
           end
         end
 
@@ -70,6 +70,8 @@ module Heddle
           missing = Native.load_tls(OBJECT)
           raise Error, "TLS can't be used: the TLS library of Ruby's openssl lacks the function #{missing}" if missing
 
+          # with another object, OpenSSL would crash
+          protocols = Array(protocols).map { |name| Arguments.string("a protocol", name) }
           @options = { ca:, cert:, key:, verify:, minimum: }.compact
           @verify = verify
           @sessions = self.class.sessions(@options)
@@ -120,9 +122,7 @@ module Heddle
 
         # Raises for an unknown version rather than allowing older versions.
         def version(text)
-          VERSIONS.fetch(text.nil? ? "1.2" : text.to_s) do
-            raise ArgumentError, "tls minimum: is #{text.inspect}, but must be \"1.2\" or \"1.3\""
-          end
+          VERSIONS.fetch(text.nil? ? "1.2" : text.to_s) { Arguments.refuse("tls minimum:", text, '"1.2" or "1.3"') }
         end
 
         def ca_parameters(ca)
@@ -137,7 +137,7 @@ module Heddle
           [certificate, OpenSSL::PKey.read(key ? text_of(key) : pem), chain]
         end
 
-        def text_of(source) = source.include?("-----BEGIN") ? source : File.read(source)
+        def text_of(source) = source.to_s.include?("-----BEGIN") ? source : File.read(source)
 
         # OpenSSL calls this method for each session ticket. With TLS 1.3 this happens after the handshake, while data
         # is read, so the method must not wait.
