@@ -206,8 +206,8 @@ void heddle_loop_open(heddle_loop *loop)
     loop->thread = rb_thread_current();
 #ifdef HAVE_RB_THREAD_LOCK_NATIVE_THREAD
     /*
-     * In a Ractor and under RUBY_MN_THREADS, Ruby 3.4 moves threads between native threads. It crashes when a fiber
-     * continues on another native thread.
+     * In a Ractor and under RUBY_MN_THREADS, Ruby moves threads between native threads, and crashes when a fiber
+     * continues on another native thread. Ruby 3.3 has no function to prevent that.
      */
     rb_thread_lock_native_thread();
 #endif

@@ -18,7 +18,7 @@ module Heddle
     DEFAULT_TIMEOUT = 5
     # Seconds of idle time after which a resource is checked before its next use.
     DEFAULT_CHECK_AFTER = 1
-    # Seconds for which a pool makes no resource after a failed attempt, unless it has none.
+    # Seconds for which a pool that has resources makes no further one after a failed attempt.
     DEFAULT_RETRY_AFTER = 1
     # Resources are replaced up to this fraction of max_age early, so that not all are replaced at once.
     JITTER = 0.1
