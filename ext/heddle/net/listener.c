@@ -125,7 +125,7 @@ void heddle_listeners_pause_for(heddle_sockets *sockets, uint8_t reason, int64_t
     if (!timer->slot) {
         timer->deadline = heddle_deadline_after(duration);
         if (heddle_timer_heap_push(&sockets->loop->timers, timer) != 0 && reason == HEDDLE_PAUSED_BACK_OFF)
-            return; /* there is no memory for the timer, so the next tick tries again */
+            return; /* without memory for the timer there is no pause: an armed listener tries again in the next tick */
     }
     heddle_listeners_pause(sockets, reason);
 }

@@ -31,7 +31,7 @@ static bool load_functions(void)
     static bool loaded;
     if (loaded)
         return true;
-    void *library = dlopen("libcrypto.so.3", RTLD_LAZY | RTLD_NOLOAD); /* not closed, because Ruby never unloads it */
+    void *library = dlopen("libcrypto.so.3", RTLD_LAZY | RTLD_NOLOAD); /* kept open: Ruby never unloads it either */
     if (!library)
         return false;
     const struct {

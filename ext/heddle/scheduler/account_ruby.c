@@ -104,8 +104,8 @@ static VALUE yield_nothing(VALUE unused)
 /*
  * While the runner's fiber waits for the thread that runs the application, the fiber's time counts as
  * HEDDLE_SPENT_THREAD. This record moves the thread's CPU time, and the thread's waits that adapters name, from that
- * part to other parts. `account` is part of the object `request`. It belongs to this request as long as
- * account->request is `number`.
+ * part to other parts. `account` is part of the object `request`, and is used again for later requests: the time counts
+ * only while account->request is `number`.
  */
 typedef struct {
     VALUE request;

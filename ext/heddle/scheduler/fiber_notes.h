@@ -4,7 +4,7 @@
 
 /*
  * A Hash from a Fiber to its note, which is a Ruby object. The Hash is created when the first note is written, because
- * notes are rare. Notes of ended fibers are removed when later notes are written.
+ * notes are rare. When there are many, the notes of ended fibers are removed before another note is written.
  */
 
 /*

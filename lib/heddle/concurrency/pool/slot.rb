@@ -2,14 +2,16 @@
 
 module Heddle
   class Pool
-    # One resource of a pool, and the task that uses it.
+    # One resource of a pool, and the task that uses it. Heddle also has slots for the connections in the pools of
+    # Active Record and Sequel ({Databases::Checkouts}).
     #
     # @api private
     class Slot
-      # @return the resource that the pool's block returned
+      # @return the resource that the pool's block returned, or the database connection
       attr_reader :resource
 
-      # @return [Float] when the resource is replaced because of its age, by CLOCK_MONOTONIC; infinity: never
+      # @return [Float, nil] when the resource is replaced because of its age, by CLOCK_MONOTONIC; infinity: never. nil
+      #   for a database connection
       attr_reader :retire_at
 
       # @return [Float, nil] when the resource was last acquired or released, by CLOCK_MONOTONIC; nil: never
@@ -25,7 +27,8 @@ module Heddle
       #   of its own
       attr_reader :task_fiber
 
-      # @return [Thread::Backtrace::Location, nil] the line that acquired the resource
+      # @return [Thread::Backtrace::Location, String, nil] the line that acquired the resource; a String for a database
+      #   connection
       attr_accessor :place
 
       # @return [Boolean] whether the resource is released at the end of a block ({Pool#with})
