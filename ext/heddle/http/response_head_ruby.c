@@ -42,9 +42,9 @@ void heddle_buffer_free(heddle_buffer *buffer)
 /* -- the cache of valid names ------------------------------------------------------------------------------------ */
 
 /*
- * A cache of valid field names in lower case, as Rack requires them, because an application uses few names. The index
- * of an entry is a hash of its name. Entries contain no Ruby objects, so the GC need not mark them. Each thread has its
- * own table.
+ * A cache of valid field names in lower case, as Rack requires them. An application uses few names, so most names are
+ * found here and need no check. The index of an entry is a hash of its name. Entries contain no Ruby objects, so the GC
+ * need not mark them. Each thread has its own table.
  */
 enum {
     PLACES = 128, /* a power of two */

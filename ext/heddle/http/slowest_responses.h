@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * A list of the slowest responses of the last minutes, of fixed size. A response that does not enter the list costs two
- * comparisons. Nothing is ever allocated.
+ * A list of fixed size with the slowest responses of the last minutes. A response that does not enter the list costs
+ * two comparisons. Nothing is ever allocated.
  */
 
 #include "system.h"

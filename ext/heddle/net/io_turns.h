@@ -12,8 +12,8 @@
  *   running requests. The kernel may accept megabytes for each client. Without turns, a tick with sixty clients that
  *   read large responses took a quarter of a second.
  * - Hang-ups: closing a connection costs as much as a few requests. With turns, ten thousand clients that leave
- *   together do not block the others. A client that ends only its own side of the connection after its request waits
- *   here, too.
+ *   together do not block the others. A client that has sent a request and then ends only its own side of the
+ *   connection waits here, too.
  */
 
 #include "net/fate.h"

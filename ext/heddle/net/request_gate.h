@@ -8,8 +8,8 @@
  * - No request has begun.
  * - At the end of a tick, after the loop has polled, no fiber is ready whose request has begun and is within its
  *   quantum (quantum.h). So all begun requests wait for something, or have computed for longer than most requests do.
- *   Requests that have waited for their clients do not count: many clients that read at the same time would keep the
- *   gate closed.
+ *   Requests that have waited for their clients do not count. Otherwise many clients that read at the same time would
+ *   keep the gate closed.
  * - The gate was closed while the loop computed for HEDDLE_GATE_TIMEOUT. Begun requests with many short waits never
  *   use up their slices, and one of them may be ready whenever the loop polls.
  *

@@ -127,7 +127,7 @@ static inline bool heddle_fiber_has_quantum_left(const heddle_fiber *fiber)
 
 /*
  * Sets the part of the request's account that this wait counts as. The default is IO, or the part that an adapter has
- * named.
+ * named. Does nothing if the adapter's part takes precedence (heddle_spent_overrides).
  */
 static inline void heddle_park_waits_for(heddle_park *park, heddle_spent part)
 {
@@ -162,7 +162,8 @@ VALUE heddle_timeout_exception(heddle_timeout *timeout); /* runs Ruby code */
 /* Raises the exception that the calling fiber's next wait would raise at its beginning. */
 void heddle_fiber_raise_pending(heddle_loop *loop, VALUE fiber);
 /*
- * Raises a time limit that a mask has delayed, unless another mask still delays it. Cancellations, and time limits that
- * have just passed, are not raised here: code between two waits does not expect them.
+ * Raises `delivered_error`, or else a time limit that a mask has delayed; but not an exception that another mask still
+ * delays. Cancellations, and time limits that have just passed, are not raised here: code between two waits does not
+ * expect them.
  */
 void heddle_fiber_raise_delayed(heddle_loop *loop, VALUE fiber);

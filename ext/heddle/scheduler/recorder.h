@@ -22,7 +22,7 @@ void heddle_recorder_add_collection(int64_t began, int64_t ended);
  */
 void heddle_recorder_add_stack(heddle_heartbeat *heartbeat, const heddle_spender *spender);
 
-/* Returns the number by which recorded entries refer to this fiber's request, or nil. */
+/* Returns the number by which recorded entries refer to the spender's request; nil: its time is not counted. */
 VALUE heddle_recorder_number(const heddle_spender *spender);
 
 /* `account`: the module Heddle::Account. */

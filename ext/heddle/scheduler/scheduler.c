@@ -84,7 +84,10 @@ static VALUE scheduler_open(VALUE self, VALUE name)
     return self;
 }
 
-/* Runs ticks until only idle fibers are left. Exceptions raised in the loop are raised in the caller. */
+/*
+ * Runs ticks until no fiber is left except idle ones, which do not keep the loop running (`idle` in park.h). Exceptions
+ * raised in the loop are raised in the caller.
+ */
 static VALUE scheduler_run_ticks(VALUE self)
 {
     heddle_loop_run(heddle_loop_get(self));
@@ -241,9 +244,9 @@ static VALUE scheduler_each_fiber(VALUE self)
 /*
  * call-seq: cancel_computing(error) -> nil
  *
- * Called before all fibers are cancelled because of +error+ or a kill: see `ending` in heddle_loop_preempt. Does
- * nothing if a Timeout.timeout of the calling fiber has raised +error+, because the error then ends the block of this
- * timeout, and not the run.
+ * Called before all fibers are cancelled: see `ending` in heddle_loop_preempt. +error+ is the exception of a
+ * Timeout.timeout that ends the run, or nil if the run ends for another reason. Does nothing if a Timeout.timeout of
+ * the calling fiber has raised +error+, because the error then ends the block of this timeout, and not the run.
  */
 static VALUE scheduler_cancel_computing(VALUE self, VALUE error)
 {

@@ -100,7 +100,8 @@ module Heddle
         return unless @page
 
         if @inbox.size >= MAX_INBOX # the page is too slow: it loses the waiting messages, and later gets a reset
-          @inbox.select! { |waiting,| waiting.is_a?(Concurrency::Timer) } # a timer with a lost call never rings again
+          # Keeps the calls of timers: a timer whose call is lost counts as pending, and is never posted again.
+          @inbox.select! { |waiting,| waiting.is_a?(Concurrency::Timer) }
           @lost = true
         end
         @inbox << [block, *arguments]

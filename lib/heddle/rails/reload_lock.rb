@@ -3,8 +3,8 @@
 module Heddle
   module Rails
     # A shared lock that keeps code from being reloaded while requests run. Requests lock it shared; a reload locks it
-    # exclusively. It replaces ActiveSupport::Concurrency::ShareLock of Rails before 8.2, whose owners are threads. The
-    # owners of this lock are fibers if Rails isolates by fiber.
+    # exclusively. In Rails before 8.2 it replaces ActiveSupport::Concurrency::ShareLock. The owners of a ShareLock are
+    # threads; the owners of this lock are fibers if Rails isolates by fiber.
     #
     # A request already has a share when it finds that it must reload. While it waits for the other requests to finish,
     # its share is released; otherwise two such requests would wait for each other. After the reload, it gets its share

@@ -5,10 +5,10 @@ require "socket"
 module Heddle
   class Server
     module Cluster
-      # The connections of the application in a process that becomes the mold. A worker forks that process after it has
-      # served (`refork_after`), so the process has copies of the connections that the application has opened meanwhile,
-      # for example to an upstream service. All workers forked from the mold would send on the same connection, and one
-      # worker could get the response that another one waits for.
+      # The connections of the application in a process that becomes the mold. A worker that has served forks that
+      # process (`refork_after`), so the process has copies of the connections that the application has opened in the
+      # worker, for example to an upstream service. All workers forked from the mold would send on the same connection,
+      # and one worker could get the response that another one waits for.
       module CopiedConnections
         # @return [Array<String>] the sockets of this process; none without /proc
         def self.list = sockets.map(&:last)

@@ -17,8 +17,8 @@ module Heddle
           @generation = 0
         end
 
-        # Asks a worker to become a mold. The worker forks the mold only after the master has retired it and its last
-        # request has ended.
+        # Asks a worker to become a mold. The worker forks the mold only after the master has retired the worker, and
+        # the worker's last request has ended.
         # @param worker [WorkerHandle]
         # @return [MoldHandle]
         # @raise [SystemCallError] when no descriptor is free
