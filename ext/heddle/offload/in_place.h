@@ -12,9 +12,9 @@
 #include <ruby/thread.h>
 
 /*
- * Called before the native call: raises a pending exception of the fiber. With RB_NOGVL_INTR_FAIL, raises nothing, but
- * returns false if an exception is pending. Then the call must not run, as in Ruby: its caller checks for interrupts
- * next.
+ * Called before the native call. If the fiber has time limits, raises its pending exception, if there is one. With
+ * RB_NOGVL_INTR_FAIL, raises nothing, but returns false if an exception is pending. Then the call must not run, as in
+ * Ruby: its caller checks for interrupts next.
  */
 bool heddle_in_place_begin(heddle_loop *loop, int flags);
 
@@ -23,8 +23,8 @@ void *heddle_in_place_run(heddle_loop *loop, void *(*function)(void *data), void
                           void *unblock_data, int flags);
 
 /*
- * Called after the native call: raises an exception that is pending now. With RB_NOGVL_INTR_FAIL, postpones it to the
- * caller's check for interrupts.
+ * Called after the native call. If the fiber has time limits, raises an exception that is pending now, or with
+ * RB_NOGVL_INTR_FAIL postpones it to the caller's check for interrupts.
  */
 void heddle_in_place_end(heddle_loop *loop, int flags);
 

@@ -331,8 +331,8 @@ void heddle_loop_wake(heddle_loop *loop);
 bool heddle_loop_begin_watch(heddle_loop *loop);
 void heddle_loop_end_watch(heddle_loop *loop);
 /*
- * Records a stall. Called when the watch thread has marked the current heartbeat as late. `idle`: the loop has waited
- * in the selector since then.
+ * Records a stall, unless `unreported` is set. Called when the watch thread has marked the current heartbeat as late.
+ * `idle`: the loop has waited in the selector since then.
  */
 void heddle_loop_note_late(heddle_loop *loop, bool idle);
 
