@@ -36,8 +36,8 @@ module Heddle
                  text: "when a request takes longer than this, write a trace of it and of other recent requests to a " \
                        "file; 0 for never",
                  reason: "Set it to find out what slow requests wait for",
-                 details: "The log says why the request was slow and where the file is. Open the file in Perfetto or " \
-                          "chrome://tracing. See [Recorder](observability.md#recorder)."),
+                 details: "Waits for the client don't count. The log says why the request was slow and where the " \
+                          "file is (for Perfetto or chrome://tracing). See [Recorder](observability.md#recorder)."),
       Option.new(name: :request_id, unit: :switch, default: false, example: "request_id true",
                  text: "assign each request an ID, and write it to the response, the log and the env " \
                        "(HTTP_X_REQUEST_ID)",
