@@ -56,7 +56,7 @@ module Heddle
     # @param topic [String, Symbol] at most 1,024 bytes
     # @param since [String, nil] a position, as a browser sends it in Last-Event-ID; nil: only new messages. If messages
     #   after the position are lost, the first event is `reset`.
-    # @param event [String, nil] the type of the events, one line of at most 500 bytes; nil: `message`
+    # @param event [String, nil] the type of the events, one line of 1 to 500 bytes; nil: `message`
     # @param retry_after [Numeric, nil] seconds that a disconnected client waits before it reconnects; nil: the client
     #   decides
     # @param slow [Symbol] what to do when 1 MiB of output is pending for a slow client. `:close` closes the stream, so
@@ -64,8 +64,7 @@ module Heddle
     #   the client has caught up. Without effect if a fiber sends the events ({#serve}).
     # @param handoff [Boolean] whether the stream may move to another worker when its worker is replaced; false: the
     #   client has to reconnect
-    # @raise [ArgumentError] if the topic is nil or too large, the event's type is too large or not one line, or `slow`
-    #   is unknown
+    # @raise [ArgumentError] if the topic is nil or too large, or another argument is invalid
     def initialize(topic, since: nil, event: nil, retry_after: nil, slow: :close, handoff: true)
       @topic = Arguments.topic(topic)
       @since = since.to_s unless since.to_s.empty?
@@ -74,7 +73,7 @@ module Heddle
 
       event = event&.to_s
       if event && !event.b.match?(/\A[^\r\n]{1,#{EVENT_LIMIT}}\z/n)
-        Arguments.refuse("event:", event, "one line of at most #{EVENT_LIMIT} bytes")
+        Arguments.refuse("event:", event, "one line of 1 to #{EVENT_LIMIT} bytes")
       end
       Arguments.refuse("slow:", slow, ":close, :coalesce or :drop") unless POLICIES.include?(slow)
       Arguments.refuse("retry_after:", retry_after, "0 to 86400 seconds, or nil") unless retry_after in nil | 0..86_400
