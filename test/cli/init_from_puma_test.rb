@@ -120,7 +120,8 @@ class InitFromPumaTest < Minitest::Test
     carry_over("port ENV.fetch('PORT') { 3000 }\nworkers ENV.fetch('WEB_CONCURRENCY', 2)\n" \
                "environment ENV['RACK_ENV']\nenvironment ENV.fetch('MY_APP_ENV', 'development')\n")
 
-    assert_equal ["port 3000", "workers 2", 'environment "development"'], code.grep(/port|workers|environment/)
+    assert_equal ["port 3000", "workers 2", "environment ENV.fetch('MY_APP_ENV', 'development')"],
+                 code.grep(/port|workers|environment/)
     assert_equal "4000", ENV.fetch("PORT")
   ensure
     %w[PORT WEB_CONCURRENCY].each { |name| ENV[name] = before[name] }
@@ -239,6 +240,30 @@ class InitFromPumaTest < Minitest::Test
     assert_equal 1, configuration.stop_timeout
   end
 
+  # As in the file that Hanami generates.
+  def test_variables_of_the_application_are_read_when_heddle_starts
+    carry_over(<<~RUBY)
+      count = Integer(ENV.fetch("HEDDLE_TEST_COUNT", 3))
+      workers count
+      port ENV.fetch("HEDDLE_TEST_PORT") { 4000 }
+      worker_timeout ENV["HEDDLE_TEST_TIMEOUT"] || 44
+      http_content_length_limit ENV.fetch("HEDDLE_TEST_SIZE", count)
+    RUBY
+
+    assert_equal ['workers Integer(ENV.fetch("HEDDLE_TEST_COUNT", 3))',
+                  'port ENV.fetch("HEDDLE_TEST_PORT") { 4000 }',
+                  'worker_timeout ENV["HEDDLE_TEST_TIMEOUT"] || 44', "body_limit 3"],
+                 code.grep(/^(workers|port|worker_timeout|body_limit)/)
+  end
+
+  def test_values_that_an_address_or_one_thread_takes_from_the_environment_are_said_to_be_frozen
+    carry_over("bind ENV.fetch('HEDDLE_TEST_BIND', 'tcp://0.0.0.0:4001')\n" \
+               "threads ENV.fetch('HEDDLE_TEST_THREADS', 1)\n")
+
+    assert_equal ['bind "0.0.0.0:4001"', "max_requests 1"], code.grep(/^(bind|max_requests)/)
+    assert_equal 2, File.read("config/heddle.rb").scan(/^# The file computes this value/).size
+  end
+
   # As in the file that Rails 7.1 generates: development must not get production's workers.
   def test_conditions_that_can_be_computed_stay_beside_one_that_can_not
     with_environment("RAILS_ENV" => "production") do
@@ -250,7 +275,8 @@ class InitFromPumaTest < Minitest::Test
       RUBY
     end
 
-    assert_equal ['workers 4 if ENV["RAILS_ENV"] == "production"'], code.grep(/workers/)
+    assert_equal ['workers Integer(ENV.fetch("HEDDLE_TEST_COUNT") { 4 }) if ENV["RAILS_ENV"] == "production"'],
+                 code.grep(/workers/)
   end
 
   def test_a_setting_in_a_loop_or_a_case_is_reported

@@ -17,6 +17,8 @@ module Heddle
         # @!attribute arguments [String] the source text of its arguments
         # @!attribute computed [Boolean] whether its first argument is neither a literal nor an environment variable
         #   with an optional default
+        # @!attribute expression [String, nil] the source text of its first argument, if that is an environment variable
+        #   with an optional default, and Heddle does not read the variable itself
         # @!attribute processors [Boolean] whether its first argument is the number of processors
         # @!attribute unset [Array<String>] environment variables that its arguments read without a default, and that
         #   are not set
@@ -25,8 +27,8 @@ module Heddle
         # @!attribute reached [Boolean] whether all conditions are true; also true if `conditions` is nil
         # @!attribute block [String, nil] the text of its block
         # @!attribute needs [Array<String>] names that its block uses, but that Heddle's file does not define
-        Call = Data.define(:name, :line, :source, :values, :arguments, :computed, :processors, :unset, :conditions,
-                           :reached, :block, :needs)
+        Call = Data.define(:name, :line, :source, :values, :arguments, :computed, :expression, :processors, :unset,
+                           :conditions, :reached, :block, :needs)
 
         # Matches `ENV["A"]`, `ENV["A"] || 2`, `ENV.fetch("A", 2)`, `ENV.fetch("A") { 2 }`, and each of them inside
         # `Integer(…)`.
@@ -131,8 +133,10 @@ module Heddle
         def call(node, conditions)
           block = node.block if node.block.is_a?(Prism::BlockNode)
           text = text_with_variables(node)
+          argument = first_argument(node)
           Call.new(name: node.name, line: node.location.start_line, source: source_of(node), values: values(node),
-                   arguments: node.arguments&.slice.to_s, computed: computed(node),
+                   arguments: node.arguments&.slice.to_s, computed: argument && computed?(argument),
+                   expression: argument && expression(argument),
                    processors: PROCESSORS.match?(text) && !ARITHMETIC.match?(text),
                    unset: text.scan(VARIABLE).flatten.reject { |name| ENV.key?(name) }, conditions:,
                    reached: conditions.to_a.all? { |test| @run.evaluate(test) },
@@ -161,10 +165,19 @@ module Heddle
           writes.select { |write| names.include?(write.name) }.map(&:value)
         end
 
-        def computed(node)
-          argument = node.arguments&.arguments&.first or return false
-          argument = assigned_values([argument.name]).first || argument if argument.is_a?(Prism::LocalVariableReadNode)
-          !literal?(argument) && !FROM_ENVIRONMENT.match?(argument.slice)
+        # @return [Prism::Node, nil] a variable is replaced by its value
+        def first_argument(node)
+          argument = node.arguments&.arguments&.first
+          argument.is_a?(Prism::LocalVariableReadNode) ? assigned_values([argument.name]).first || argument : argument
+        end
+
+        def computed?(argument) = !literal?(argument) && !FROM_ENVIRONMENT.match?(argument.slice)
+
+        def expression(argument)
+          text = argument.slice
+          return if needs(argument, []).any? || OWN_VARIABLES.intersect?(text.scan(/\w+/))
+
+          text[FROM_ENVIRONMENT]
         end
 
         def literal?(node)

@@ -62,6 +62,7 @@ module Heddle
 
         def outcome(call)
           @remarks = []
+          @expression = nil
           mentioned = @mentioned.dup
           lines = condition(call, translate(call))
           Outcome.new(call, :translated, lines, @remarks)

@@ -4,7 +4,7 @@ module Heddle
   module CLI
     class InitCommand
       # Translates the values of Puma's settings to lines of Heddle's configuration file. Included in {PumaTranslation},
-      # whose `@remarks` and `@mentioned` it extends.
+      # whose `@remarks`, `@mentioned` and `@expression` it changes.
       module PumaValues
         # Raised for a setting that can't be translated; the message says why.
         class SkippedError < OwnError; end
@@ -21,7 +21,7 @@ module Heddle
           return workers_by_processors if name == :workers && call.processors
           raise SkippedError, unset(call) || "its value can't be computed" unless call.values
 
-          @remarks << "The file computes this value; this was the result when heddle init ran." if call.computed
+          keep_expression(call)
           return same_option(call, PumaSettings::OPTIONS.fetch(name)) if PumaSettings::OPTIONS.key?(name)
           return bind(call) if name == :bind
           return translate_plugin(call, *call.values) if name == :plugin
@@ -30,6 +30,14 @@ module Heddle
           raise SkippedError, "heddle init does not know this setting of Puma"
         rescue ArgumentError, TypeError, NoMethodError, RangeError, EncodingError
           raise SkippedError, "heddle init can't translate the arguments of this setting"
+        end
+
+        # An address, and a number of threads, can't be read from a variable: other values are made of them.
+        def keep_expression(call)
+          @expression = call.expression unless %i[bind threads].include?(call.name)
+          return unless call.computed || call.expression != @expression
+
+          @remarks << "The file computes this value; this was the result when heddle init ran."
         end
 
         # @return [String, nil] why the call can't be translated, if a variable of its value is not set
@@ -63,7 +71,7 @@ module Heddle
           option = Options::BY_NAME.fetch(name)
           value = option.parse(value, name.to_s)
           literal = Options::Units.literal(option.unit, value)
-          ["#{name} #{name == :port ? literal.delete("_") : literal}"]
+          ["#{name} #{@expression || (name == :port ? literal.delete("_") : literal)}"]
         rescue Server::ConfigurationError => e
           raise SkippedError, e.message
         end
