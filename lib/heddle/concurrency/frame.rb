@@ -7,7 +7,7 @@ module Heddle
     #
     # Cancelling a frame also cancels every frame inside it, and raises {Heddle::Cancelled} once, at the task's next
     # wait. The code in `ensure` and `rescue` of a cancelled frame may wait: cancelling an outer frame raises nothing
-    # until this frame has ended. If it has not ended after `cancel_grace` seconds, Cancelled is raised again.
+    # until this frame has ended. Cancelled is raised again after each `cancel_grace` seconds until it has.
     #
     # @api private
     class Frame

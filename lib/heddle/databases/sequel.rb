@@ -5,13 +5,13 @@ require "heddle/databases/checkouts" # now: autoload would read files while a po
 
 module Heddle
   module Databases
-    # Settles abandoned queries and transactions of Sequel. {ConnectionPool} changes Sequel's pools.
+    # Ends abandoned queries and transactions of Sequel. {ConnectionPool} changes Sequel's pools.
     module Sequel
       # connection => true if it is unknown which prepared statements the server has
       SPOILED = SideTable.new(:heddle_spoiled)
       private_constant :SPOILED
 
-      # Prepended to Sequel's class of databases. Settles an abandoned query before anything else is sent.
+      # Prepended to Sequel's class of databases. Ends an abandoned query before anything else is sent.
       module Database
         def initialize(...)
           super

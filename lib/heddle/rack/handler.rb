@@ -59,7 +59,7 @@ module Heddle
 
       def socket_callbacks(log) = SocketCallbacks.new(log, @context)
 
-      # By default, early hints are not sent through proxies. Some proxies (nginx before 1.29) treat the response 103 as
+      # With `early_hints :on`, early hints are not sent through proxies. Some proxies (nginx before 1.29) treat the response 103 as
       # the final response.
       # @param sender [HTTP::Exchange, ExchangeProxy] sends the hints
       def add_hints(env, exchange, sender)
