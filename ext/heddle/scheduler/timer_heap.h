@@ -13,7 +13,7 @@ typedef void heddle_timer_fn(heddle_timer *timer);
 
 struct heddle_timer {
     int64_t deadline;    /* CLOCK_MONOTONIC, nanoseconds */
-    heddle_timer_fn *fn; /* called once, after the timer has left the heap; must never run Ruby code */
+    heddle_timer_fn *fn; /* called once, after the timer has left the heap; must not block, raise or switch fibers */
     size_t slot;         /* index in the heap + 1; 0 while the timer is not in the heap */
     uint64_t number;     /* set by push: the number of earlier pushes */
 };

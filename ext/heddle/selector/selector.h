@@ -39,7 +39,7 @@ enum {
 typedef struct heddle_selector heddle_selector;
 typedef struct heddle_waiter heddle_waiter;
 
-/* A waiter's callback. It may arm, disarm and submit other waiters. It must not block, and must not run Ruby code. */
+/* A waiter's callback. It may arm, disarm and submit other waiters. It must not block, raise or switch fibers. */
 typedef void heddle_waiter_fn(heddle_waiter *waiter, int result, uint32_t flags);
 
 struct heddle_waiter {
