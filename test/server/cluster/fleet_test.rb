@@ -116,7 +116,7 @@ class ClusterFleetTest < Minitest::Test
       pid = spawn("sleep", "60")
       @fleet.record_spawn(worker.slot, pid)
       @fleet.retire(worker, "now")
-      worker.kill("KILL")
+      worker.kill("it was told to stop at once")
       @fleet.handle_exit(pid, Process::Status.wait(pid))
     end
 

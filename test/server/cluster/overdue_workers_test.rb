@@ -29,7 +29,10 @@ class ClusterOverdueWorkersTest < Minitest::Test
       self.state = :serving
     end
 
-    def kill(name) = @signals << name
+    def kill(why = nil)
+      self.reason ||= why
+      @signals << "KILL"
+    end
   end
 
   Fleet = Struct.new(:workers) do

@@ -316,7 +316,7 @@ module Heddle
           return unless @deadline && now > @deadline
 
           @deadline = nil
-          fleet.workers.each { |worker| worker.kill("KILL") }
+          fleet.workers.each { |worker| worker.kill("it was told to stop at once") }
           @jobs.kill
         end
 
@@ -327,7 +327,7 @@ module Heddle
         def close
           @jobs.kill
           @mold_spawner.kill_all
-          fleet&.workers&.each { |worker| worker.kill("KILL") }
+          fleet&.workers&.each { |worker| worker.kill("it was told to stop at once") }
           resources&.close
           @signals&.close
           @restart.close

@@ -43,7 +43,7 @@ module Heddle
           return unless worker.reason
 
           @log.event(:worker_requests, **worker.fields, running:) if running
-          worker.kill("KILL")
+          worker.kill
         end
 
         private
@@ -62,17 +62,15 @@ module Heddle
 
         def kill_crashed(worker, signal)
           worker.crash = signal
-          worker.reason = "SIG#{signal}: native code has crashed, and Ruby's report of the crash hangs"
-          worker.kill("KILL")
+          worker.kill("SIG#{signal}: native code has crashed, and Ruby's report of the crash hangs")
         end
 
         def kill_late(worker)
           worker.deadline = nil
-          unless worker.reason
-            worker.reason = "it has not stopped in time"
-            @log.event(:worker_killed, **worker.fields, reason: worker.reason, requests: @fleet.unanswered(worker))
-          end
-          worker.kill("KILL")
+          reason = "it has not stopped in time"
+          requests = @fleet.unanswered(worker)
+          @log.event(:worker_killed, **worker.fields, reason:, requests:) unless worker.reason
+          worker.kill(reason)
         end
 
         def kill_stuck(worker, silent)
@@ -81,7 +79,7 @@ module Heddle
           worker.reason = "#{worker.serving? ? "no heartbeat for" : "not ready after"} #{silent.round} s"
           @log.event(:worker_killed, **worker.fields, reason: worker.reason)
           worker.deadline = @clock.call + REPORT_TIMEOUT
-          worker.kill("KILL") unless worker.channel.send_message("running_requests")
+          worker.kill unless worker.channel.send_message("running_requests")
         end
 
         # Kills a stuck mold, which has not forked the worker. It may hang in a hook, for example. When the mold has

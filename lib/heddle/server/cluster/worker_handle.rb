@@ -88,11 +88,12 @@ module Heddle
           nil
         end
 
-        # @param name [String] a signal
+        # Kills it at once.
+        # @param why [String, nil] becomes the `reason`; nil: the worker has one
         # @return [void]
-        def kill(name)
-          self.reason ||= "it was told to stop at once"
-          Process.kill(name, pid) if pid
+        def kill(why = nil)
+          self.reason ||= why
+          Process.kill("KILL", pid) if pid
         rescue Errno::ESRCH
           # It has already ended.
         end
