@@ -26,8 +26,9 @@ int heddle_sockets_add_session(heddle_sockets *sockets, int fd, const heddle_add
 /*
  * call-seq: hand_off_idle(socket) -> true or false
  *
- * Hands off the idle connections to another process, which receives them with #accept_handoff from the other end of
- * this SEQPACKET socket. Returns false if the socket is full before all were sent.
+ * Hands off the idle connections (except those that can't be handed off, mostly those with TLS) to another process,
+ * which receives them with #accept_handoff from the other end of this SEQPACKET socket. Returns false if the socket is
+ * full before all were sent.
  */
 static VALUE sockets_hand_off_idle(VALUE self, VALUE io)
 {

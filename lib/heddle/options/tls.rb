@@ -11,7 +11,7 @@ module Heddle
                  reason: "Set it when clients connect by TLS without a proxy in front",
                  details: "The host name that the client sends selects the certificate; the first certificate serves " \
                           "all other names. A file contains the certificate, followed by the intermediate " \
-                          "certificates. Heddle reads a changed file within a second; if the new certificate is " \
+                          "certificates. Heddle reads a changed file within a few seconds; if the new certificate is " \
                           "invalid, it keeps the old one. Without certificates, a tls address gets a self-signed " \
                           "certificate in development, and is an error elsewhere."),
       Option.new(name: :tls_key, unit: :list, argument: "FILE", none: "none", default: [],
