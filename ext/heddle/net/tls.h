@@ -76,7 +76,7 @@ void heddle_tls_begin_handshake(heddle_tls *tls);
 void heddle_tls_count(heddle_tls *tls);
 /* Called when the handshake is complete. From now on the transport uses TLS. */
 void heddle_tls_begin(heddle_transport *transport);
-/* Sends close_notify, unless a record is partly sent. */
+/* Sends close_notify, unless it was sent before, a record is partly sent, or the connection is broken. */
 void heddle_tls_send_close_notify(heddle_transport *transport);
 /*
  * Like recv, but leaves the input where it is. Returns a positive number if there is input, 0 at the end of the input,

@@ -127,7 +127,8 @@ module Heddle
           may_hold?(scheduler.current_fiber || Fiber.current, server)
       end
 
-      # Called by a waiting fiber, which has locked the pool.
+      # Called by a fiber that is about to wait. The fiber has locked the pool, except a pool of Sequel's type
+      # `timed_queue`.
       #
       # @return [Boolean] whether the fiber possibly has a connection; true also if the pool can open another
       def may_hold?(fiber, server)

@@ -216,8 +216,8 @@ HEDDLE_DEFINE_METHOD(exchange_address_number, "address_number",
                      INT2FIX(heddle_exchange_open_connection(heddle_exchange_handle_of(self))->address_bucket))
 
 /*
- * Are `held` hijacked connections as many as the connections that one client address may have? If so, counts this
- * connection as refused.
+ * Has the client's address, which already has `held` hijacked connections, reached the limit of connections for one
+ * address? If so, counts this connection as refused.
  */
 static VALUE exchange_exhausts_share_p(VALUE self, VALUE held)
 {
