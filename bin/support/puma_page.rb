@@ -116,8 +116,15 @@ module Heddle
               words::PLUGINS.map { |name, why| ["plugin :#{name}", "not needed: #{why}"] },
               [["plugin :solid_queue", "`solid_queue true`; `SOLID_QUEUE_IN_PUMA` sets it, too"]],
               words::NEEDLESS.map { |word, why| [word, "not needed: #{why}"] },
-              words::UNTRANSLATED.map { |word, why| [word, "no equivalent: #{why}"] }]
+              words::UNTRANSLATED.map { |word, why| [word, "#{need_of(word)}: #{why}"] }]
       [INTRODUCTION.chomp, *rows.flatten(1).map { |word, text| "| `#{word}` | #{text} |" }, "", behavior].join("\n")
+    end
+
+    # @param word [Symbol] a setting without an equivalent
+    # @return [String]
+    def self.need_of(word)
+      values = CLI::InitCommand::PumaSettings::NEEDLESS_VALUES
+      values.key?(word) ? "not needed with `#{values[word].inspect}`, else no equivalent" : "no equivalent"
     end
 
     # @return [String]

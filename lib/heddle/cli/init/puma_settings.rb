@@ -45,6 +45,9 @@ module Heddle
         # Settings that Heddle does not need, each with the reason.
         NEEDLESS = group(:needless)
 
+        # For some settings of {UNTRANSLATED}, the value with which they need no equivalent.
+        NEEDLESS_VALUES = group(:needless_values)
+
         # Settings without an equivalent, each with the reason.
         UNTRANSLATED = group(:without_equal)
 

@@ -82,11 +82,16 @@ module Heddle
         def refuse(call, name)
           raise NeedlessError, PumaSettings::NEEDLESS[name] if PumaSettings::NEEDLESS.key?(name)
           raise NeedlessError, "config.ru is the default" if name == :rackup && CONFIG.match?(call.arguments)
-          raise SkippedError, PumaSettings::UNTRANSLATED[name] if PumaSettings::UNTRANSLATED.key?(name)
+          refuse_untranslated(call, PumaSettings::UNTRANSLATED[name]) if PumaSettings::UNTRANSLATED.key?(name)
           return if call.conditions
 
           raise SkippedError, "it is inside of a loop, a method or another block: move it to the top level of the " \
                               "file"
+        end
+
+        def refuse_untranslated(call, why)
+          usual = call.values && call.values.fetch(0, true) == PumaSettings::NEEDLESS_VALUES.fetch(call.name, :none)
+          raise usual ? NeedlessError : SkippedError, why
         end
 
         def hook(call)
