@@ -74,9 +74,7 @@ static bool is_id(const char *segment, size_t size)
         if (!is_digit(character) && !is_lower(character) && !is_upper(character) && !memchr("-_.:*", character, 5))
             return true; /* may be encoded text, an address or base64 */
     }
-    if (size && digits == size)
-        return true;
-    return size > LONG && (digits || !is_words(segment, size));
+    return (size && digits == size) || (size > LONG && (digits || !is_words(segment, size)));
 }
 
 typedef struct {

@@ -139,17 +139,13 @@ module Heddle
       def unknown_host = "can't listen on #{host}: no address was found for that host name"
 
       def reason(error)
-        case error
-        when Errno::EADDRINUSE
-          "can't listen on #{shown}: the port is taken by another program. Stop it, " \
-          "or choose another port with -p."
-        when Errno::EACCES
-          "can't listen on #{shown}: ports below 1024 need a privileged user. Choose another port with -p."
-        when Errno::EADDRNOTAVAIL
-          "can't listen on #{shown}: this machine has no such address. Choose another one with -b."
-        else
-          "can't listen on #{shown}: #{error.message}"
-        end
+        why = case error
+              when Errno::EADDRINUSE then "the port is taken by another program. Stop it, or choose another port with -p."
+              when Errno::EACCES then "ports below 1024 need a privileged user. Choose another port with -p."
+              when Errno::EADDRNOTAVAIL then "this machine has no such address. Choose another one with -b."
+              else error.message
+              end
+        "can't listen on #{shown}: #{why}"
       end
 
       def shown = host.include?(":") ? "[#{host}]:#{port}" : "#{host}:#{port}"

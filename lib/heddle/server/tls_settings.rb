@@ -57,7 +57,7 @@ module Heddle
         check_files
         certificates(nil, nil)
         nil
-      rescue BootError => e
+      rescue BootError, Net::TLS::Error => e
         e.message
       end
 
@@ -93,8 +93,6 @@ module Heddle
         clients = Net::TLS::ClientCheck.new(verify, ca)
         protocols = http2 ? Net::TLS::Certificates::PROTOCOLS : Net::TLS::Certificates::PROTOCOLS - ["h2"]
         Net::TLS::Certificates.new(sources, minimum:, protocols:, clients:, on_event: report)
-      rescue Net::TLS::Error => e
-        raise BootError, e.message
       end
 
       def check(found, report)

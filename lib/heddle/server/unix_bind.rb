@@ -114,20 +114,16 @@ module Heddle
       end
 
       def reason(error)
-        case error
-        when Errno::EADDRINUSE
-          "can't listen on unix:#{path}: another program has that socket, or the path is a file. " \
-          "Stop that program, or choose another path with -b."
-        when Errno::ENOENT
-          "can't listen on unix:#{path}: the folder #{File.dirname(path)} does not exist. Create it, " \
-          "or choose another path."
-        when Errno::EPERM
-          "can't listen on unix:#{path}: only a privileged user may change the file's owner to #{@owner}."
-        when Errno::EACCES
-          "can't listen on unix:#{path}: this user may not write to #{File.dirname(path)}."
-        else
-          "can't listen on unix:#{path}: #{error.message}"
-        end
+        folder = File.dirname(path)
+        why = case error
+              when Errno::EADDRINUSE then "another program has that socket, or the path is a file. Stop that program, " \
+                                          "or choose another path with -b."
+              when Errno::ENOENT then "the folder #{folder} does not exist. Create it, or choose another path."
+              when Errno::EPERM then "only a privileged user may change the file's owner to #{@owner}."
+              when Errno::EACCES then "this user may not write to #{folder}."
+              else error.message
+              end
+        "can't listen on unix:#{path}: #{why}"
       end
     end
   end

@@ -84,9 +84,7 @@ bool heddle_h2_count_control(heddle_h2_session *session)
 
 static bool count_among(heddle_h2_session *session, uint64_t *count, uint64_t most, const char *reason)
 {
-    if (++*count <= most)
-        return true;
-    return heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, reason);
+    return ++*count <= most || heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, reason);
 }
 
 bool heddle_h2_count_frame(heddle_h2_session *session, const heddle_h2_frame *frame)
