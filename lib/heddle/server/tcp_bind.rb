@@ -140,7 +140,8 @@ module Heddle
 
       def reason(error)
         why = case error
-              when Errno::EADDRINUSE then "the port is taken by another program. Stop it, or choose another port with -p."
+              when Errno::EADDRINUSE
+                "the port is taken by another program. Stop it, or choose another port with -p."
               when Errno::EACCES then "ports below 1024 need a privileged user. Choose another port with -p."
               when Errno::EADDRNOTAVAIL then "this machine has no such address. Choose another one with -b."
               else error.message

@@ -116,8 +116,8 @@ module Heddle
       def reason(error)
         folder = File.dirname(path)
         why = case error
-              when Errno::EADDRINUSE then "another program has that socket, or the path is a file. Stop that program, " \
-                                          "or choose another path with -b."
+              when Errno::EADDRINUSE then "another program has that socket, or the path is a file. Stop that " \
+                                          "program, or choose another path with -b."
               when Errno::ENOENT then "the folder #{folder} does not exist. Create it, or choose another path."
               when Errno::EPERM then "only a privileged user may change the file's owner to #{@owner}."
               when Errno::EACCES then "this user may not write to #{folder}."

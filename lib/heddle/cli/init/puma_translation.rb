@@ -82,6 +82,7 @@ module Heddle
         def refuse(call, name)
           raise NeedlessError, PumaSettings::NEEDLESS[name] if PumaSettings::NEEDLESS.key?(name)
           raise NeedlessError, "config.ru is the default" if name == :rackup && CONFIG.match?(call.arguments)
+
           refuse_untranslated(call, PumaSettings::UNTRANSLATED[name]) if PumaSettings::UNTRANSLATED.key?(name)
           return if call.conditions
 
