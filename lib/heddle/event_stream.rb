@@ -88,8 +88,8 @@ module Heddle
     # @return [self]
     def event_stream = self
 
-    # @return [Array, nil] the settings for a connection that sends the events without a fiber; nil: a fiber has to send
-    #   them
+    # @return [Array, nil] the settings for a connection that sends the events without a fiber. A subclass may return
+    #   nil: then a fiber has to send them
     # @api private
     def connection_settings = [topic, since, @lines, @beginning, slow, @handoff]
 

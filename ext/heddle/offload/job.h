@@ -54,9 +54,9 @@ struct heddle_job {
     int64_t queued_at, began;    /* CLOCK_MONOTONIC, ns */
     int64_t wall;                /* how long the function ran, ns */
     /*
-     * How long the function computed, ns. This is its CPU time; or `wall`, if the function never blocked, but had a
-     * processor for at most 70% of `wall` (heddle_thread_computed). < 0: unknown, because the job was brief or the
-     * machine was busy
+     * How long the function computed, ns. Usually its CPU time. But if the function never waited, and yet had a
+     * processor for at most 70% of `wall`, then it was ready to compute all the time, and this is `wall`. < 0: unknown
+     * (heddle_thread_computed), or not measured, because the job was brief
      */
     int64_t cpu;
 

@@ -283,7 +283,7 @@ bool heddle_library_needs_only(const void *address, const void *ruby, const char
 
 heddle_judgement heddle_library_judge(const void *address, const void *ruby)
 {
-    heddle_judgement verdict = {.reason = "libraries are judged on Linux on x86-64 and ARM64 only"};
+    heddle_judgement verdict = {.reason = "Heddle can examine libraries on Linux on x86-64 and ARM64 only"};
     return verdict;
 }
 

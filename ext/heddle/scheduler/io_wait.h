@@ -1,10 +1,10 @@
 #pragma once
 
 /*
- * Waits for IO objects that Heddle has not created. Before Ruby 4.0 no hook reports that an IO was closed. So the waits
- * are listed by descriptor. Before the loop blocks, it checks that their IOs are still open; from Ruby 4.0 on, only
- * while there are waits with `by_number`. A new wait for a descriptor first ends the waits for closed IOs that had this
- * descriptor.
+ * Waits for IO objects that Heddle has not created. They are listed by descriptor. Before Ruby 4.0 no hook reports that
+ * an IO was closed, so the loop searches the waits for closed IOs before it blocks, at most once in SWEEP_INTERVAL
+ * (loop_tick.c). From Ruby 4.0 on, it does so only while there are waits with `by_number`. A new wait for a descriptor
+ * first ends the waits for closed IOs that had this descriptor.
  */
 
 #include "scheduler/loop.h"
@@ -38,8 +38,8 @@ int heddle_io_wait_ready(heddle_loop *loop, VALUE io, int events, int64_t timeou
  */
 int heddle_io_wait_ready_in_place(heddle_loop *loop, VALUE io, int events, int64_t timeout);
 /*
- * Did the waiter wait only for urgent data of a file, which never has any? The selector refuses to arm it. select(2)
- * would wait, so the fiber must wait, too.
+ * Has the selector refused to arm the waiter (-EPERM), because it is for urgent data only, and a regular file never has
+ * any? For such a file select(2) does not fail but waits, so the fiber must wait, too.
  */
 static inline bool heddle_io_has_no_urgent_data(const heddle_waiter *waiter, int result)
 {

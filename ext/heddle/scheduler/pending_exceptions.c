@@ -15,7 +15,8 @@ VALUE heddle_timeout_exception(heddle_timeout *timeout)
 /*
  * Returns the outermost passed timeout that may be raised now, or NULL. Updates the fiber's `must_raise` and the
  * timeouts' `delayed`. The outermost timeout is raised first, because it unwinds all blocks within its own. A passed
- * timeout stays pending while another fiber runs its block, and while an interrupt mask delays it.
+ * timeout stays pending while the owner itself runs, but the timeout's block is in a nested fiber (see
+ * heddle_timeout_covers_wait). It also stays pending while an interrupt mask delays it.
  */
 static heddle_timeout *find_outermost_fired(heddle_fiber *fiber, VALUE running)
 {
