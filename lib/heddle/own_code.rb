@@ -6,7 +6,7 @@ module Heddle
   # @api private
   # Recognizes Heddle's own Ruby code, which must not be interrupted except where it waits. Before Heddle interrupts a
   # fiber (by preemption or Ctrl-C), it checks whose code is running. Code of Ruby's standard library counts as its
-  # caller's code. A signal handler counts as the code that it has interrupted.
+  # caller's code. Heddle's own signal handlers count as the code that they have interrupted.
   module OwnCode
     @added = []
     class << self

@@ -89,8 +89,8 @@ module Heddle
         memory_budget_exceeded: "replacing {role} {worker}< (pid {pid})>: it uses {memory:MiB} of memory, and all " \
                                 "processes together use {used:MiB} of {limit:MiB}",
         memory_short: "all processes together use {used:MiB} of {limit:MiB} of memory. Replacing a worker would not " \
-                      "help: no worker exceeds worker_memory_limit or, if that is not set, 1.25 times its mold's " \
-                      "size. Reduce the option workers, or use a larger container",
+                      "help: each worker is within worker_memory_limit or, if that is 0, at most a quarter larger " \
+                      "than the mold (the process that forks the workers). Reduce the option workers, or use a larger container",
         message_failed: "worker {worker} failed to handle a message from the master: {error}< ({place})>",
         mold_not_forked: "worker {worker} can't fork the mold, the process that would fork new workers: {reason}",
         offload_threads_exhausted: "all {limit} offload threads are busy: further native calls are queued " \

@@ -4,7 +4,7 @@ module Heddle
   module HTTP
     # Sends one response. Never sends more content than the response's head announces. The {Exchange} does the framing.
     class Response
-      # Bytes of a file to send in one step. The time limit applies to each step.
+      # Bytes of a file to send in one step. {#sent} is updated after each step.
       FILE_STEP = 1_048_576
       # The limits for decoding content that the application has already chunked.
       UNLIMITED = Limits.new(body_limit: 1 << 50, chunk_overhead_limit: 1 << 50)

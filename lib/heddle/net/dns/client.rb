@@ -12,8 +12,8 @@ module Heddle
       #
       # Each query has its own source port, and an id from the kernel's random numbers (RFC 5452). The client sends a
       # query over UDP, with EDNS and a maximum response size of 1,232 bytes. The client omits EDNS if a server does not
-      # support it, and uses TCP if the response is truncated. TCP connections stay open for up to 5 s, for further
-      # queries. Tasks that ask the same question at the same time share one query.
+      # support it, and uses TCP if the response is truncated. A TCP connection is used again for a query that follows
+      # within 5 s. Tasks that ask the same question at the same time share one query.
       #
       # Only one loop, or one thread without a loop, may use a client.
       class Client
@@ -90,7 +90,7 @@ module Heddle
           @cache.clear
         end
 
-        # @return [Integer] number of open TCP connections
+        # @return [Integer] number of open TCP connections that no query uses now
         def connections = @kept.size
 
         private
