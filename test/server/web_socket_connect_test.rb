@@ -140,6 +140,27 @@ class WebSocketConnectTest < Minitest::Test
     end
   end
 
+  def test_a_server_that_sends_without_a_pause_does_not_outlast_the_limit_of_a_read
+    socket = answering("#{UPGRADE}#{"\x8a\x00" * 50_000}\x81\x04late")
+    let_time_pass(socket)
+
+    assert_raises(IO::TimeoutError) { socket.read(timeout: PATIENCE) }
+  end
+
+  def test_a_server_that_sends_without_a_pause_does_not_outlast_the_limit_of_a_close
+    socket = answering("#{UPGRADE}#{"\x8a\x00" * 50_000}\x88\x02\x0f\xa0")
+    let_time_pass(socket)
+    socket.close(timeout: PATIENCE)
+
+    assert_equal 1006, socket.close_code
+  end
+
+  # From its second look on, the clock of this socket is beyond all limits.
+  def let_time_pass(socket)
+    looks = 0
+    socket.define_singleton_method(:now) { super() + ((looks += 1) > 1 ? 2 * PATIENCE : 0) }
+  end
+
   def test_socket_is_closed_when_the_handshake_is_interrupted
     listener = TCPServer.new("127.0.0.1", 0)
     GC.disable # it would close the socket, too

@@ -102,6 +102,17 @@ class ClientEventStreamTest < ClientCase
     assert_equal ["one"], found
   end
 
+  def test_a_server_cannot_ask_for_reconnects_without_a_pause
+    server = script("#{HEAD}retry: 0\n\n", "HTTP/1.1 503 x\r\nContent-Length: 0\r\n\r\n", "#{HEAD}retry: 0\n\n")
+    stream = Client::EventStream.new(Client.new(server.url, proxy: nil), "/")
+    pauses = []
+    stream.define_singleton_method(:sleep) { |seconds| pauses << seconds }
+    stream.each { |event| flunk "there is no event, but got #{event}" }
+
+    assert_equal [0.1, 0.1], pauses.values_at(0, 2)
+    assert_includes 0.05..0.1, pauses[1]
+  end
+
   def test_a_response_of_another_type_raises
     [hello, "HTTP/1.1 404 x\r\nContent-Length: 0\r\n\r\n", HEAD.sub("event-stream", "plain")].each do |answer|
       assert_raises(Client::ProtocolError) { events(script(answer)) }

@@ -74,6 +74,18 @@ class WholeAnswersTest < ClientCase
     assert_raises(Client::TotalTimeoutError) { in_loop { client.get("/") } }
   end
 
+  def test_a_stream_without_a_pause_ends_with_the_total_limit
+    server = serve_bytes("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc")
+    client = Client.new(server.url, proxy: nil, timeout: { total: 60 })
+    ended = Heddle::MonotonicClock.now + 120
+
+    assert_raises(Client::TotalTimeoutError) do
+      client.stream(:get, "/") do |response|
+        Heddle::MonotonicClock.stub(:now, ended) { response.each { |piece| flunk "got #{piece} after the limit" } }
+      end
+    end
+  end
+
   def test_a_streamed_body_that_is_cut_raises_after_its_pieces
     server = serve_bytes(ANSWERS[:sized].byteslice(0..-4))
     pieces = []

@@ -9,9 +9,12 @@ module Heddle
       class EventStream
         # Longest pause in seconds while the server can't be reached.
         LONGEST_PAUSE = 60
+        # Shortest pause in seconds that a server may ask for (`retry`). With none, the client would reconnect without
+        # end, also to a server that can't be reached: a pause of 0 does not double.
+        SHORTEST_RETRY = 0.1
         # Errors that a reconnect can't solve.
         FINAL = [TLSError, PrivateAddressError, ProtocolError, DecodingError, BodyTooLargeError, RedirectError].freeze
-        private_constant :LONGEST_PAUSE, :FINAL
+        private_constant :LONGEST_PAUSE, :SHORTEST_RETRY, :FINAL
 
         # @return [String] id of the last complete event
         attr_reader :last_id
@@ -80,7 +83,7 @@ module Heddle
         ensure
           if reader
             @last_id = reader.last_id
-            @pause = reader.retry_after / 1000.0 if reader.retry_after
+            @pause = [reader.retry_after / 1000.0, SHORTEST_RETRY].max if reader.retry_after
           end
         end
 

@@ -48,7 +48,11 @@ module Heddle
         def read_piece
           raise IOError, "the body can be read only inside the block of stream" unless @carrier
 
-          @carrier.read_piece
+          piece = @carrier.read_piece
+          return piece unless piece && @deadline && MonotonicClock.now >= @deadline
+
+          # A server that always has more to send must not outlast the limit: a carrier checks it only where it waits.
+          raise TotalTimeoutError, "#{@origin} sent its response for too long"
         end
 
         # @return [Array<String>, nil] the fields after the body: names in lower case and values, alternating
