@@ -276,6 +276,14 @@ class LogFormatsTest < Minitest::Test
     assert_predicate hostile, :ascii_only?
   end
 
+  def test_apaches_formats_have_all_their_fields_for_a_rejected_request
+    common, = lines_of(:clf, "BAD\r\n\r\n")
+    combined, = lines_of(:combined, "BAD\r\n\r\n")
+
+    assert_match(/#{CLF}\n\z/, common)
+    assert_match(/#{CLF} "-" "-"\n\z/, combined)
+  end
+
   def test_apaches_formats_hold_nothing_but_requests
     serving(text, log_format: :clf) { @log.event(:garbage_collection_off) }
 

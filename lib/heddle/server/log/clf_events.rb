@@ -13,6 +13,7 @@ module Heddle
         def initialize(kind)
           super()
           @kind = kind
+          @fields = ' "-" "-"' if kind == HTTP::AccessLog::COMBINED
           @stamp = CachedTime.new("%d/%b/%Y:%H:%M:%S %z")
         end
 
@@ -25,9 +26,9 @@ module Heddle
             HTTP::AccessLog.line(@kind, stamp, exchange, nil, exchange.status, exchange.sent, nil)
         end
 
-        # The request line of a rejected request is unknown, so "-" stands for it.
+        # The request line of a rejected request is unknown, as its referer and user agent are, so "-" stands for each.
         # @return [String]
-        def rejected(address, status, _reason) = "#{address || "-"} - - [#{stamp}] \"-\" #{status} -\n"
+        def rejected(address, status, _reason) = "#{address || "-"} - - [#{stamp}] \"-\" #{status} -#{@fields}\n"
 
         private
 
