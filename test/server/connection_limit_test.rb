@@ -104,6 +104,20 @@ class ConnectionLimitTest < Minitest::Test
     end
   end
 
+  def test_client_that_pauses_in_a_body_that_was_left_unread_is_closed_for_a_new_connection
+    serving(text, max_connections: 1, stream_bodies: %w[all], body_grace: 300, body_timeout: 300, lint: false) do
+      pausing = connect
+      pausing.write("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
+
+      assert_match(%r{\AHTTP/1.1 200}, read_answer(pausing))
+      until_silent_for(0.8) { nil }
+
+      assert_match(%r{\AHTTP/1.1 200}, answer_of_new_connection)
+      assert_nil read_answer(pausing)
+      pausing.close
+    end
+  end
+
   # Of a record of 512 bytes.
   CLIENT_HELLO = ["160301020001000001fc0303"].pack("H*").freeze
   PROXY = "PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n"

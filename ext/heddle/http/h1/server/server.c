@@ -252,7 +252,7 @@ static int64_t heard_at(const heddle_connection *connection)
 {
     const heddle_engine *engine = heddle_engine_of_connection(connection);
     const heddle_h1 *h1 = heddle_h1_of(connection);
-    if (h1->stage == HEDDLE_H1_BODY)
+    if (h1->stage == HEDDLE_H1_BODY || (h1->stage == HEDDLE_H1_DISCARD && !connection->output.size))
         return h1->body_heard;
     int64_t timeout = h1->stage == HEDDLE_H1_HEAD ? engine->head_timeout : engine->write_timeout;
     bool counts = h1->stage == HEDDLE_H1_HEAD || h1->stage == HEDDLE_H1_SENDING;
