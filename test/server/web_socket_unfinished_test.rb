@@ -6,7 +6,7 @@ require "test_helper"
 require "server/web_socket_helpers"
 require "support/h2_web_socket_client"
 
-# Messages that clients begin and don't finish.
+# Messages that clients begin and don't finish, or that wait for their handlers.
 class WebSocketUnfinishedTest < Minitest::Test
   include WebSocketHelpers
 
@@ -92,7 +92,76 @@ class WebSocketUnfinishedTest < Minitest::Test
     end
   end
 
+  # Handles no message before the test allows it.
+  class Busy
+    attr_reader :begun
+
+    def initialize
+      @begun = Thread::Queue.new
+      @allowed = Thread::Queue.new
+    end
+
+    def on_message(_client, message)
+      @begun << message.bytesize
+      @allowed.pop
+    end
+
+    def allow_all = @allowed.close
+  end
+
+  # There is room for four messages, of which one address has half.
+  def test_messages_of_an_address_that_wait_for_their_handlers_leave_room_to_others
+    handler = Busy.new
+    serving(upgrading(handler), lint: false, websocket_message_limit: SIZE, trusted_proxies: []) do
+      many = Array.new(3) { busy_from("127.0.0.66", handler) }
+      honest = busy_from("127.0.0.67", handler)
+      many.first(2).each { |client| send_whole(client) }
+      until_received((2 * SIZE) + 20)
+      many.last.write(2, "third")
+      send_whole(honest)
+      until_received((3 * SIZE) + 20)
+      handler.allow_all
+
+      assert_equal [5, SIZE, SIZE, SIZE], Array.new(4) { handler.begun.pop(timeout: PATIENCE) }.sort
+    end
+  end
+
+  def test_fiber_that_reads_gets_its_messages_while_those_of_others_wait
+    handler = Busy.new
+    app = lambda do |env|
+      next upgrading(handler).call(env) unless env["PATH_INFO"] == "/fiber"
+
+      Heddle::WebSocket.serve(env) { |socket| socket.write(socket.read.bytesize.to_s) }
+    end
+    serving(app, lint: false, websocket_message_limit: SIZE, trusted_proxies: []) do
+      Array.new(2) { busy_from("127.0.0.66", handler) }.each { |client| send_whole(client) }
+      until_received((2 * SIZE) + 10)
+      reader = dial_from("127.0.0.66", "/fiber")
+      send_whole(reader)
+
+      assert_equal SIZE.to_s, reader.read.payload
+      handler.allow_all
+    end
+  end
+
   private
+
+  def dial_from(address, path = "/")
+    io = TCPSocket.new("127.0.0.1", port, address, 0)
+    WebSocketClient.new(io, path).tap { |client| (@clients ||= []) << client }
+  end
+
+  def send_whole(client) = client.raw([0x82, 0x80 | 127, SIZE, 0].pack("CCQ>N") + ("x" * SIZE))
+
+  # A client whose handler is busy with a message of five bytes.
+  def busy_from(address, handler)
+    dial_from(address).tap do |client|
+      client.write(2, "first")
+      handler.begun.pop(timeout: PATIENCE)
+    end
+  end
+
+  def until_received(bytes) = until_statistics { server.engine.websockets[:received_bytes] == bytes }
 
   def assert_closed(client, reason)
     frame = client.read

@@ -32,6 +32,7 @@ struct heddle_address_share {
     uint32_t waiting;       /* its work items (requests and callbacks) that wait in ready lists */
     uint32_t begun;         /* its work items, except health checks, that runners (pooled fibers) serve now */
     uint32_t probes;        /* its health checks that wait or run */
+    size_t messages;        /* bytes of its WebSocket messages that wait for their handlers */
     uint32_t round;         /* the round of its last waiting work item: see ready_list.c */
     heddle_link handshakes; /* connections whose TLS handshake can continue */
     heddle_link turn_link;  /* in the list of addresses (handshake.h) while `handshakes` is not empty */

@@ -28,6 +28,16 @@ bool heddle_push_has_work(const heddle_push_session *session)
     return session->due_callbacks || session->first;
 }
 
+/* Adds to the bytes of messages that wait for handlers: those of this session, of its client's address, and of all. */
+static void count_waiting(heddle_push_session *session, size_t change)
+{
+    heddle_address_share *share = heddle_address_share_of(session->work.connection);
+    session->waiting_size += change;
+    session->engine->websockets.waiting += change;
+    if (share)
+        share->messages += change;
+}
+
 void heddle_push_deliver(heddle_push_session *session, heddle_websocket_message *message)
 {
     if (!(session->wanted & (message->published ? HEDDLE_PUSH_ON_PUBLICATION : HEDDLE_PUSH_ON_MESSAGE))) {
@@ -38,7 +48,7 @@ void heddle_push_deliver(heddle_push_session *session, heddle_websocket_message 
     *session->last = message;
     session->last = &message->next;
     session->waiting_count++;
-    session->waiting_size += message->size;
+    count_waiting(session, message->size);
     heddle_wait_wake(session->wait);
 }
 
@@ -51,7 +61,7 @@ heddle_websocket_message *heddle_push_pop_message(heddle_push_session *session)
     if (!session->first)
         session->last = &session->first;
     session->waiting_count--;
-    session->waiting_size -= message->size;
+    count_waiting(session, -message->size);
     return message;
 }
 

@@ -74,6 +74,8 @@ static void take_frames(heddle_push_session *session, char *bytes, size_t size)
     if (used == size)
         return;
     session->paused |= heddle_push_must_pause(session);
+    if (session->paused)
+        heddle_push_set_deadline(session);
     if (!heddle_bytes_add(&stream->input, bytes + used, size - used)) {
         heddle_push_stop_carrier(session);
         return;

@@ -5,7 +5,6 @@
 /* Frees a session that has no connection. */
 static void free_session(heddle_push_session *session)
 {
-    heddle_push_drop_messages(session);
     if (session->framing->release)
         session->framing->release(session);
     free(session->pong);
@@ -140,16 +139,26 @@ void heddle_push_fail_session(heddle_push_session *session, unsigned code, const
 
 /* -- input --------------------------------------------------------------------------------------------------------- */
 
-/* A closing socket never pauses, because its messages are discarded. */
+/*
+ * A closing socket never pauses, because its messages are discarded. A fiber that waits for a message takes it at once.
+ * Of the bytes that may wait for handlers, an address leaves as many free as it has: so the first one has half of them,
+ * the next one a quarter, and so on.
+ */
 bool heddle_push_must_pause(const heddle_push_session *session)
 {
-    return session->state == HEDDLE_PUSH_OPEN && heddle_push_is_full(session);
+    const heddle_websockets *all = &session->engine->websockets;
+    const heddle_address_share *share = heddle_address_share_of(session->work.connection);
+    bool exhausts = session->framing->reads_frames && !session->wait &&
+                    all->waiting + (share ? share->messages : 0) >= all->messages_limit;
+    return session->state == HEDDLE_PUSH_OPEN && (exhausts || heddle_push_is_full(session));
 }
 
 void heddle_push_resume_reading(heddle_push_session *session)
 {
     session->paused = false;
     session->carrier->read(session);
+    if (session->paused)
+        heddle_push_set_deadline(session);
 }
 
 void heddle_push_handle_drained(heddle_push_session *session)
@@ -202,6 +211,7 @@ void heddle_push_drop_carrier(heddle_push_session *session)
     if (session->state != HEDDLE_PUSH_OVER)
         enter_state(session, HEDDLE_PUSH_OVER);
     heddle_ready_list_remove(&session->work);
+    heddle_push_drop_messages(session);
     session->work.connection = NULL;
     if (!abandoned)
         heddle_wait_drop(&session->wait);

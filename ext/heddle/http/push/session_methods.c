@@ -291,7 +291,7 @@ static VALUE client_receive(VALUE self, VALUE seconds)
         heddle_push_session *session = own_session(self);
         if (!session)
             return Qnil;
-        if (waited && !session->first && session->paused) {
+        if (waited && !session->first && session->paused && !heddle_push_must_pause(session)) {
             heddle_push_hold(session);
             heddle_push_resume_reading(session);
             heddle_push_release_hold(session);

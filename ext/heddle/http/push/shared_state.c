@@ -5,8 +5,9 @@
 enum {
     FRAGMENTS = 1000,            /* frames that a message may always have; browsers send one */
     BYTES_PER_FRAGMENT = 1024,   /* websocket_message_limit / BYTES_PER_FRAGMENT frames are allowed, if that is more */
-    UNFINISHED_BYTES = 16777216, /* bytes that all unfinished messages together may always have */
-    UNFINISHED = 4,              /* websocket_message_limit * UNFINISHED bytes are allowed, if that is more */
+    /* bytes that all unfinished messages together, and all that wait for their handlers, may always have */
+    MESSAGES_BYTES = 16777216,
+    MESSAGES = 4,                /* websocket_message_limit * MESSAGES bytes are allowed, if that is more */
 };
 
 static void configure_shared(heddle_engine *engine, VALUE configuration)
@@ -18,8 +19,8 @@ static void configure_shared(heddle_engine *engine, VALUE configuration)
     sockets->output_limit = NUM2ULL(heddle_engine_option(configuration, "websocket_output_limit"));
     sockets->ping = heddle_parse_duration(heddle_engine_option(configuration, "websocket_ping"));
     sockets->timeout = heddle_parse_duration(heddle_engine_option(configuration, "websocket_timeout"));
-    uint64_t messages = sockets->limits.message * UNFINISHED;
-    sockets->unfinished_limit = messages > UNFINISHED_BYTES ? messages : UNFINISHED_BYTES;
+    uint64_t messages = sockets->limits.message * MESSAGES;
+    sockets->messages_limit = messages > MESSAGES_BYTES ? messages : MESSAGES_BYTES;
     heddle_link_init_head(&engine->receiving);
     sockets->retire_code = HEDDLE_WEBSOCKET_GOING_AWAY;
 }

@@ -90,7 +90,7 @@ static heddle_push_session *find_oldest(heddle_engine *engine)
 static void check_budget(heddle_push_session *session)
 {
     heddle_websockets *all = &session->engine->websockets;
-    while (all->unfinished > all->unfinished_limit) {
+    while (all->unfinished > all->messages_limit) {
         heddle_push_session *oldest = find_oldest(session->engine);
         if (!oldest || oldest == session)
             break; /* this socket is not ended: the size limit of a message bounds its unfinished message */
@@ -274,6 +274,8 @@ static void end_slow(heddle_push_session *session)
 static int64_t find_next_check(const heddle_push_session *session)
 {
     int64_t ping = heddle_push_next_ping(session), message = session->message_deadline;
+    if (session->paused && !heddle_push_is_full(session)) /* until messages of other sockets are served */
+        return heddle_add_duration(heddle_clock_coarse(), HEDDLE_DUE_INTERVAL);
     return message && (ping < 0 || message < ping) ? message : ping;
 }
 
@@ -286,7 +288,10 @@ static void check_client(heddle_push_session *session, int64_t now)
         }
         session->message_deadline = heddle_body_first_deadline(session->engine, now);
     }
-    heddle_push_check_pings(session, now);
+    if (session->paused && !heddle_push_must_pause(session))
+        heddle_push_resume_reading(session);
+    else
+        heddle_push_check_pings(session, now);
 }
 
 const heddle_push_framing heddle_push_frames = {

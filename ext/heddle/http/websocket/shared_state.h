@@ -15,8 +15,9 @@ typedef struct {
     heddle_websocket_limits limits;
     uint64_t output_limit; /* bytes of output that may wait for a client */
     int64_t ping;          /* ns without input before a ping is sent; 0: no pings are sent */
-    uint64_t unfinished_limit; /* the maximum of `unfinished` */
+    uint64_t messages_limit; /* the maximum of `unfinished`, and of `waiting` */
     uint64_t unfinished;   /* bytes of memory of all unfinished messages */
+    uint64_t waiting;      /* bytes of all clients' messages that wait for their handlers */
     int64_t timeout;       /* ns for the client to answer a ping or a close frame */
     heddle_deflater *deflater; /* shared by all sockets that have negotiated permessage-deflate; NULL: none yet */
     VALUE loader;          /* makes the handlers of handed-off sockets, see handoff.c; 0: there is none */
