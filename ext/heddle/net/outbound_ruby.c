@@ -100,18 +100,6 @@ static VALUE outbound_close(VALUE self)
 }
 
 /*
- * call-seq: stale? -> true or false
- *
- * Returns whether this idle connection can't be used any more: it is closed, or its peer has closed it or has sent
- * something unexpected.
- */
-static VALUE outbound_stale_p(VALUE self)
-{
-    heddle_outbound *connection = outbound_data(self);
-    return heddle_owned_socket_is_open(&connection->owned) && !heddle_outbound_is_stale(connection) ? Qfalse : Qtrue;
-}
-
-/*
  * call-seq: detach -> Socket or OpenSSL::SSL::SSLSocket
  *
  * Returns the connection's socket, which stays open, and closes this object. Raises IOError if received bytes were not
@@ -202,6 +190,13 @@ static VALUE outbound_set_deadline(VALUE self, VALUE deadline)
 #define METHODS(X)                                                                                                     \
     /* Returns true in a forked child, too. */                                                                         \
     X(outbound_closed_p, "closed?", heddle_owned_socket_is_open(&outbound_data(self)->owned) ? Qfalse : Qtrue)         \
+    /*                                                                                                                 \
+     * Can this idle connection not be used any more? Then it is closed, or its peer has closed it or has sent         \
+     * something unexpected.                                                                                           \
+     */                                                                                                                \
+    X(outbound_stale_p, "stale?",                                                                                      \
+      heddle_owned_socket_is_open(&outbound_data(self)->owned) && !heddle_outbound_is_stale(outbound_data(self))       \
+          ? Qfalse : Qtrue)                                                                                            \
     /* How many bytes of the application's data the kernel has accepted. */                                            \
     X(outbound_bytes_sent, "bytes_sent", ULL2NUM(outbound_data(self)->sent))                                           \
     X(outbound_bytes_received, "bytes_received", ULL2NUM(outbound_data(self)->received))                               \
@@ -231,7 +226,6 @@ void Init_heddle_outbound(VALUE net)
     rb_define_singleton_method(rb_path2class("Heddle::Native"), "adopt_outbound", outbound_adopt, -1);
     rb_define_method(class, "close", outbound_close, 0);
     METHODS(HEDDLE_REGISTER_METHOD)
-    rb_define_method(class, "stale?", outbound_stale_p, 0);
     rb_define_method(class, "detach", outbound_detach, 0);
     rb_define_method(class, "readpartial", outbound_readpartial, -1);
     rb_define_method(class, "write", outbound_write, -1);

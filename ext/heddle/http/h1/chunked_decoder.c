@@ -42,31 +42,23 @@ static int parse_digit(char digit)
     return digit <= '9' ? digit - '0' : (digit | 0x20) - 'a' + 10;
 }
 
+/* Handles a byte of the size, or of the white space after it. */
 static int take_size(heddle_chunked *chunked, char byte, heddle_rejection *rejection)
 {
-    if (heddle_is(byte, HEDDLE_HEX) && chunked->digits < MOST_DIGITS) {
+    if (chunked->state == SIZE && heddle_is(byte, HEDDLE_HEX) && chunked->digits < MOST_DIGITS) {
         chunked->remaining = chunked->remaining << 4 | (uint64_t)parse_digit(byte);
         chunked->digits++;
         return 0;
     }
     if (chunked->digits == 0)
         return reject_size(rejection);
-    if (byte == '\r')
+    if (byte == '\r' && chunked->state == SIZE)
         chunked->state = SIZE_LINE_END;
     else if (byte == ';')
         chunked->state = EXTENSION;
     else if (heddle_is_space(byte))
         chunked->state = SPACE;
     else
-        return reject_size(rejection);
-    return 0;
-}
-
-static int take_space(heddle_chunked *chunked, char byte, heddle_rejection *rejection)
-{
-    if (byte == ';')
-        chunked->state = EXTENSION;
-    else if (!heddle_is_space(byte))
         return reject_size(rejection);
     return 0;
 }
@@ -102,21 +94,11 @@ static int begin_chunk(heddle_chunked *chunked, const heddle_http_limits *limits
 static int take_size_line(heddle_chunked *chunked, char byte, const heddle_http_limits *limits,
                           heddle_rejection *rejection)
 {
-    int result;
     chunked->framing++;
-    switch ((chunked_state)chunked->state) {
-    case SIZE:
-        result = take_size(chunked, byte, rejection);
-        break;
-    case SPACE:
-        result = take_space(chunked, byte, rejection);
-        break;
-    case EXTENSION:
-        result = take_extension(chunked, byte, rejection);
-        break;
-    default:
+    if (chunked->state == SIZE_LINE_END)
         return byte == '\n' ? begin_chunk(chunked, limits, rejection) : reject_size(rejection);
-    }
+    int result = chunked->state == EXTENSION ? take_extension(chunked, byte, rejection)
+                                             : take_size(chunked, byte, rejection);
     if (result == 0 && (chunked->state == SPACE || chunked->state == EXTENSION) &&
         ++chunked->extensions > limits->chunk_extension)
         return heddle_reject(rejection, HEDDLE_BAD_REQUEST, "the chunk extensions of the body are too long");

@@ -83,10 +83,8 @@ heddle_h1_progress heddle_h1_begin_body(heddle_connection *connection, bool begu
     if (continues && h1->expects && !begun)
         continues = send_continue(connection);
     h1->expects = false;
-    if (!continues) {
-        heddle_sockets_close_idle(connection);
-        return HEDDLE_H1_ENDED;
-    }
+    if (!continues)
+        return heddle_h1_give_up(connection);
     heddle_h1_enter(h1, HEDDLE_H1_BODY);
     return HEDDLE_H1_MORE;
 }
@@ -132,10 +130,8 @@ static HEDDLE_MUST_CHECK heddle_h1_progress move_to_file(heddle_connection *conn
     int error = begin_to_spool(connection);
     if (error)
         return reject_unwritten(connection, -error);
-    if (!heddle_body_spool_put(exchange->spool, RSTRING_PTR(exchange->body), exchange->body_size)) {
-        heddle_sockets_close_idle(connection);
-        return HEDDLE_H1_ENDED;
-    }
+    if (!heddle_body_spool_put(exchange->spool, RSTRING_PTR(exchange->body), exchange->body_size))
+        return heddle_h1_give_up(connection);
     heddle_exchange_drop_body(exchange);
     return write_buffer(connection);
 }
@@ -186,10 +182,8 @@ static HEDDLE_MUST_CHECK heddle_h1_progress take_length(heddle_connection *conne
     if (h1->stage == HEDDLE_H1_BODY) {
         size_t space;
         char *room = heddle_h1_find_body_room(connection, &space);
-        if (!room) {
-            heddle_sockets_close_idle(connection);
-            return HEDDLE_H1_ENDED;
-        }
+        if (!room)
+            return heddle_h1_give_up(connection);
         if (*used > space)
             *used = space;
         if (room != bytes)
@@ -231,10 +225,8 @@ static HEDDLE_MUST_CHECK heddle_h1_progress take_chunks(heddle_connection *conne
     heddle_rejection rejection;
     size_t length;
     char *output = find_chunk_room(connection, bytes, &size);
-    if (!output) {
-        heddle_sockets_close_idle(connection);
-        return HEDDLE_H1_ENDED;
-    }
+    if (!output)
+        return heddle_h1_give_up(connection);
     int64_t result = heddle_chunked_decode(&h1->chunked, bytes, size, output, &length, &engine->limits, &rejection);
     if (result < 0) {
         if (h1->stage == HEDDLE_H1_BODY)

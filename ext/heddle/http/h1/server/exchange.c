@@ -142,10 +142,9 @@ static bool reject_running(heddle_exchange_handle *handle, const heddle_rejectio
 /* -- the connection itself ----------------------------------------------------------------------------------------- */
 
 /* May the connection be kept open after the response that is sent now? */
-static VALUE exchange_persistent_p(VALUE self)
-{
-    return heddle_h1_may_persist(heddle_exchange_open_connection(heddle_exchange_handle_of(self))) ? Qtrue : Qfalse;
-}
+HEDDLE_DEFINE_METHOD(exchange_persistent_p, "persistent?",
+                     heddle_h1_may_persist(heddle_exchange_open_connection(heddle_exchange_handle_of(self))) ? Qtrue
+                                                                                                            : Qfalse)
 
 static VALUE take_input(heddle_connection *connection, size_t size)
 {

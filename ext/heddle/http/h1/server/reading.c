@@ -28,10 +28,8 @@ static HEDDLE_MUST_CHECK heddle_h1_progress begin_exchange(heddle_connection *co
     heddle_h1 *h1 = heddle_h1_of(connection);
     heddle_exchange *exchange =
         heddle_exchange_new(engine, &heddle_h1_exchange_operations, connection, &engine->head, bytes);
-    if (!exchange) {
-        heddle_sockets_close_idle(connection);
-        return HEDDLE_H1_ENDED;
-    }
+    if (!exchange)
+        return heddle_h1_give_up(connection);
     int64_t length = exchange->head.content_length;
     engine->requests++;
     h1->exchange = exchange;
@@ -168,13 +166,6 @@ int64_t heddle_h1_idle_timeout(const heddle_connection *connection)
     return silent && engine->head_timeout < engine->idle_timeout ? engine->head_timeout : engine->idle_timeout;
 }
 
-static void reject_truncated(heddle_connection *connection, const char *what)
-{
-    heddle_rejection rejection;
-    heddle_reject(&rejection, 400, "%s", what);
-    heddle_h1_reject(connection, &rejection, NULL);
-}
-
 /*
  * Called when all received bytes are parsed. Sets the deadline for the next bytes and puts the connection at rest
  * (net/owner.h). Closes an idle connection if the server drains. The caller must not use the connection afterwards.
@@ -204,13 +195,16 @@ static void wait_for_more(heddle_connection *connection)
 static void handle_input_end(heddle_connection *connection)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
+    heddle_rejection rejection;
+    bool in_body = h1->stage == HEDDLE_H1_BODY;
     h1->ended = true;
-    if (h1->stage == HEDDLE_H1_BODY)
-        reject_truncated(connection, "the request's body ended before it was complete");
-    else if (h1->stage != HEDDLE_H1_DISCARD && heddle_h1_has_begun(connection))
-        reject_truncated(connection, "the request ended before its head was complete");
-    else
+    if (!in_body && (h1->stage == HEDDLE_H1_DISCARD || !heddle_h1_has_begun(connection))) {
         heddle_h1_send_rest(connection, HEDDLE_H1_THEN_CLOSE);
+        return;
+    }
+    heddle_reject(&rejection, 400, in_body ? "the request's body ended before it was complete"
+                                           : "the request ended before its head was complete");
+    heddle_h1_reject(connection, &rejection, NULL);
 }
 
 /*

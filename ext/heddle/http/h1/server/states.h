@@ -78,6 +78,12 @@ HEDDLE_LAST_USE void heddle_h1_linger(heddle_connection *connection);
 HEDDLE_LAST_USE void heddle_h1_reject(heddle_connection *connection, const heddle_rejection *rejection,
                                       const char *retry_after);
 
+static inline HEDDLE_LAST_USE heddle_h1_progress heddle_h1_give_up(heddle_connection *connection)
+{
+    heddle_sockets_close_idle(connection);
+    return HEDDLE_H1_ENDED;
+}
+
 /* -- h1/server/body.c ---------------------------------------------------------------------------------------------- */
 
 /* Called when the head of a request with a body is complete. `begun`: bytes of the body were received, too. */

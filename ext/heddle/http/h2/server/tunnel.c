@@ -104,29 +104,32 @@ void heddle_h2_tunnel_set_deadline(heddle_h2_tunnel *tunnel, int64_t at)
 
 /* -- called by the server ------------------------------------------------------------------------------------------ */
 
-static heddle_h2_tunnel *find_flushed_due(const heddle_h2_server *server)
+/* Returns the first tunnel for which `applies` returns true, or NULL. */
+static heddle_h2_tunnel *find_tunnel(const heddle_h2_server *server, bool (*applies)(const heddle_h2_tunnel *))
 {
     heddle_h2_tunnel *tunnel = heddle_h2_first_tunnel(server);
-    while (tunnel && !tunnel->flushed_due)
+    while (tunnel && !applies(tunnel))
         tunnel = find_next_tunnel(tunnel);
     return tunnel;
+}
+
+static bool is_flushed_due(const heddle_h2_tunnel *tunnel)
+{
+    return tunnel->flushed_due;
 }
 
 void heddle_h2_tunnels_handle_flushed(heddle_h2_server *server)
 {
     heddle_h2_tunnel *tunnel;
-    while (server->connection && (tunnel = find_flushed_due(server))) {
+    while (server->connection && (tunnel = find_tunnel(server, is_flushed_due))) {
         tunnel->flushed_due = false;
         tunnel->operations->flushed(tunnel);
     }
 }
 
-static heddle_h2_tunnel *find_with_input(const heddle_h2_server *server)
+static bool has_input(const heddle_h2_tunnel *tunnel)
 {
-    heddle_h2_tunnel *tunnel = heddle_h2_first_tunnel(server);
-    while (tunnel && tunnel->input_ended)
-        tunnel = find_next_tunnel(tunnel);
-    return tunnel;
+    return !tunnel->input_ended;
 }
 
 /*
@@ -136,29 +139,26 @@ static heddle_h2_tunnel *find_with_input(const heddle_h2_server *server)
 void heddle_h2_tunnels_end_input(heddle_h2_server *server)
 {
     heddle_h2_tunnel *tunnel;
-    while (server->connection && (tunnel = find_with_input(server))) {
+    while (server->connection && (tunnel = find_tunnel(server, has_input))) {
         tunnel->input_ended = true;
         tunnel->operations->end_input(tunnel);
     }
 }
 
-static heddle_h2_tunnel *find_to_retire(const heddle_h2_server *server)
+static bool has_to_retire(const heddle_h2_tunnel *tunnel)
 {
-    heddle_h2_tunnel *tunnel = heddle_h2_first_tunnel(server);
-    while (tunnel && !tunnel->operations->has_to_retire(tunnel))
-        tunnel = find_next_tunnel(tunnel);
-    return tunnel;
+    return tunnel->operations->has_to_retire(tunnel);
 }
 
 bool heddle_h2_tunnels_have_to_retire(const heddle_h2_server *server)
 {
-    return find_to_retire(server) != NULL;
+    return find_tunnel(server, has_to_retire) != NULL;
 }
 
 void heddle_h2_tunnels_retire(heddle_h2_server *server)
 {
     heddle_h2_tunnel *tunnel;
-    while (server->connection && (tunnel = find_to_retire(server)))
+    while (server->connection && (tunnel = find_tunnel(server, has_to_retire)))
         tunnel->operations->retire(tunnel);
 }
 
