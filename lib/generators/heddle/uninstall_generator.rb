@@ -13,8 +13,7 @@ module Heddle
       def uninstall
         command = File.expand_path("../../../exe/heddle", __dir__)
 
-        done = system(RbConfig.ruby, command, "init", "--undo", chdir: destination_root)
-        exit 1 unless done
+        exit 1 unless system(RbConfig.ruby, command, "init", "--undo", chdir: destination_root)
       end
     end
   end

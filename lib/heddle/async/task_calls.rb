@@ -25,8 +25,7 @@ module Heddle
         block = @named_by
         @named_by = nil
         label = annotation
-        work = -> { perform(label, &) }
-        Job.start(self, scheduler, block, work)
+        Job.start(self, scheduler, block, -> { perform(label, &) })
       end
 
       # Runs the task's block, and then sets the task's state as async does.

@@ -23,8 +23,7 @@ module Heddle
       # @param held [Array<Topics::Held>] the streams to begin
       # @return [void]
       def replay(topics, held)
-        complete = held.map { |one| begin_stream(topics, one) }.all?
-        @answer.call("confirm_history") if complete
+        @answer.call("confirm_history") if held.map { |one| begin_stream(topics, one) }.all?
       end
 
       private

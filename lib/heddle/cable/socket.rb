@@ -237,8 +237,7 @@ module Heddle
         case command["command"]
         when "pong" then true
         when "history"
-          channel = @connection.subscriptions.__send__(:find, command)
-          streams = channel.__send__(:streams).values.grep(Topics::Stream)
+          streams = @connection.subscriptions.__send__(:find, command).__send__(:streams).values.grep(Topics::Stream)
           topics.replay(streams, history_of(command) || History.new({}))
           true
         else false

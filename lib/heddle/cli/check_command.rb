@@ -43,8 +43,7 @@ module Heddle
 
         configuration = configure
         check(configuration) if configuration
-        report = Report.new(configuration, application: @application, problems: @problems, changed: @changed)
-        @output.puts(report.text)
+        @output.puts(Report.new(configuration, application: @application, problems: @problems, changed: @changed).text)
         @problems.empty? ? DONE : FAILED
       end
 
@@ -79,8 +78,7 @@ module Heddle
         return unless @load
 
         configuration.export_environment
-        application = with_stdout_on_stderr { loader.load }
-        Server::Modes.fetch(configuration.mode).share(application)
+        Server::Modes.fetch(configuration.mode).share(with_stdout_on_stderr { loader.load })
         @application = "#{loader.path}, which can be loaded"
       end
 

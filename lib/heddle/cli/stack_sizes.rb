@@ -19,8 +19,7 @@ module Heddle
       def self.enlarge
         return if VARIABLES.keys.any? { |name| ENV.key?(name) }
 
-        sizes = VARIABLES.transform_values { |name| RubyVM::DEFAULT_PARAMS.fetch(name).to_s }
-        Kernel.exec(sizes, *CommandLine.read)
+        Kernel.exec(VARIABLES.transform_values { |name| RubyVM::DEFAULT_PARAMS.fetch(name).to_s }, *CommandLine.read)
       end
     end
   end

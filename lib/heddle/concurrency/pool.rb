@@ -225,8 +225,7 @@ module Heddle
     end
 
     def rest
-      times = @idle.map { |slot| [slot.retire_at, closes_idle? ? slot.since + @idle_timeout : Float::INFINITY].min }
-      first = times.min
+      first = @idle.map { |slot| [slot.retire_at, closes_idle? ? slot.since + @idle_timeout : Float::INFINITY].min }.min
       [first - now, 0].max if first&.finite?
     end
 

@@ -20,8 +20,7 @@ module Heddle
           raw = @raw_connection
           return unless raw.is_a?(::PG::Connection)
 
-          settled = Postgresql.settle(raw) { heddle_abandon(raw) }
-          disconnect! unless settled && Postgresql.leave_pipeline(raw)
+          disconnect! unless Postgresql.settle(raw) { heddle_abandon(raw) } && Postgresql.leave_pipeline(raw)
         end
 
         # Passes the driver's connection to another fiber, which ends the running query and closes the connection.

@@ -137,8 +137,7 @@ module Heddle
         def interrupted(sql, connection)
           return unless postgresql?(connection)
 
-          spoiled = sql.start_with?("PREPARE ", "DEALLOCATE ") && !$ERROR_INFO.is_a?(::PG::Error)
-          SPOILED[connection] = true if spoiled
+          SPOILED[connection] = true if sql.start_with?("PREPARE ", "DEALLOCATE ") && !$ERROR_INFO.is_a?(::PG::Error)
           settle(connection)
         end
 

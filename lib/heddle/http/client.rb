@@ -211,8 +211,7 @@ module Heddle
 
         location = @redirects.positive? ? Redirect.location(head) : nil
         unless location
-          body = yield(exchange, head, request)
-          return Response.new(head, body, request.origin, request.target, exchange.trailers)
+          return Response.new(head, yield(exchange, head, request), request.origin, request.target, exchange.trailers)
         end
         raise RedirectError, "more than #{@redirects} redirects; the last was to #{location}" unless redirects.positive?
 

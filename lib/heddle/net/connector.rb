@@ -74,8 +74,7 @@ module Heddle
       private
 
       def secure(socket, host, deadline)
-        secure = @context.handshake(socket, host, earlier(now, @tls_timeout, deadline))
-        Native.adopt_outbound(socket, secure)
+        Native.adopt_outbound(socket, @context.handshake(socket, host, earlier(now, @tls_timeout, deadline)))
       end
 
       def parse(endpoint)

@@ -47,8 +47,7 @@ module Heddle
           report("start", number)
           http = ::Net::HTTP.new(@host, @port, nil)
           http.open_timeout = http.read_timeout = TIMEOUT
-          answer = http.start { http.get(@paths[number]) }
-          report("end", number, status: answer.code.to_i)
+          report("end", number, status: http.start { http.get(@paths[number]) }.code.to_i)
         rescue StandardError => e
           report("failed", number, message: "#{e.class}: #{e.message}")
         end

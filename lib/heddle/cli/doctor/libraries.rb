@@ -63,8 +63,7 @@ module Heddle
             specs = Gem.loaded_specs.values
             return specs unless defined?(::Bundler::Runtime) && ENV["BUNDLE_GEMFILE"]
 
-            groups = ::Bundler.definition.groups - NOT_IN_PRODUCTION
-            names = ::Bundler.definition.specs_for(groups).map(&:name)
+            names = ::Bundler.definition.specs_for(::Bundler.definition.groups - NOT_IN_PRODUCTION).map(&:name)
             specs.select { |spec| names.include?(spec.name) }
           rescue StandardError
             specs

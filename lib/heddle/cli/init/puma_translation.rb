@@ -64,8 +64,7 @@ module Heddle
           @remarks = []
           @expression = nil
           mentioned = @mentioned.dup
-          lines = condition(call, translate(call))
-          Outcome.new(call, :translated, lines, @remarks)
+          Outcome.new(call, :translated, condition(call, translate(call)), @remarks)
         rescue NeedlessError => e
           Outcome.new(call, :needless, [], [e.message])
         rescue SkippedError => e

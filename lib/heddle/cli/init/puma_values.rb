@@ -69,8 +69,7 @@ module Heddle
 
         def option(name, value)
           option = Options::BY_NAME.fetch(name)
-          value = option.parse(value, name.to_s)
-          literal = Options::Units.literal(option.unit, value)
+          literal = Options::Units.literal(option.unit, option.parse(value, name.to_s))
           ["#{name} #{@expression || (name == :port ? literal.delete("_") : literal)}"]
         rescue Server::ConfigurationError => e
           raise SkippedError, e.message

@@ -54,8 +54,7 @@ module Heddle
         def ttl_of(answer)
           return FAILURE_TTL unless answer.is_a?(Message)
 
-          records = answer.answers + answer.authorities + answer.additionals
-          ttls = records.map(&:ttl)
+          ttls = (answer.answers + answer.authorities + answer.additionals).map(&:ttl)
           ttls << (Cache.negative_ttl(answer) or return 0) if answer.answers.empty? || answer.rcode == :NXDOMAIN
           ttls.min.clamp(@min_ttl, @max_ttl)
         end

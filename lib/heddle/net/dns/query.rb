@@ -69,8 +69,7 @@ module Heddle
         # @param networks [Networks, Array<String>, String] a set of networks, or arguments for {Networks.new}
         # @return [Boolean]
         def from?(networks)
-          set = networks.is_a?(Networks) ? networks : @server.networks(Array(networks))
-          set.cover?(@source.address_bytes)
+          (networks.is_a?(Networks) ? networks : @server.networks(Array(networks))).cover?(@source.address_bytes)
         end
 
         # Supports pattern matching with name, type, client and transport.

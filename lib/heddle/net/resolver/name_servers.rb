@@ -25,8 +25,7 @@ module Heddle
         def addresses(name)
           types = @configuration.types
           answers = types.zip(ask(name, types).values_at(*types)).to_h.compact
-          answers = answers.to_h { |type, answer| [type, follow(answer, type)] }
-          combine(answers, types.size)
+          combine(answers.to_h { |type, answer| [type, follow(answer, type)] }, types.size)
         end
 
         # Asks one question until a server answers it.

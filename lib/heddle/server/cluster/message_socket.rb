@@ -77,8 +77,7 @@ module Heddle
           text, _, _, *controls = received
           return if text.nil? || text.empty?
 
-          ios = controls.flat_map { |control| control.unix_rights || [] }
-          parse(text, ios)
+          parse(text, controls.flat_map { |control| control.unix_rights || [] })
         rescue Errno::ECONNRESET # the other end was closed before it had read everything
           nil
         rescue SystemCallError, IOError => e

@@ -136,8 +136,7 @@ module Heddle
         # @return [MoldHandle] a mold, which begins to load the application
         # @raise [SystemCallError]
         def start_mold(configuration)
-          setting = Worker::Setting.new(configuration:, log: @log, resources:)
-          @mold_spawner.fork_mold(setting) { @master.close_in_child }
+          @mold_spawner.fork_mold(Worker::Setting.new(configuration:, log: @log, resources:)) { @master.close_in_child }
         end
 
         # Returns the worker that has served the most requests, provided that these are at least `refork_after`, and

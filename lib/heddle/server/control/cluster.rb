@@ -52,8 +52,7 @@ module Heddle
         # @return [String, nil] why the server should be restarted; nil: it is alive. One stuck worker is no reason for
         #   a restart, because the master replaces that worker.
         def dead
-          serving = handles.select(&:serving?)
-          blocked = serving.map { |one| scoreboard(one)[:busy_for] || 0 }
+          blocked = handles.select(&:serving?).map { |one| scoreboard(one)[:busy_for] || 0 }
           "no worker's loop has run for #{blocked.min.round(1)} s" if blocked.any? && blocked.min > DEAD_AFTER
         end
 

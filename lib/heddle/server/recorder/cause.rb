@@ -151,8 +151,7 @@ module Heddle
         end
 
         def waited(request, part, began, ended, depth, libraries)
-          waits = own(request, began, ended).select { |one| one.part == part }
-          place, here, seconds = longest(waits, began, ended)
+          place, here, seconds = longest(own(request, began, ended).select { |one| one.part == part }, began, ended)
           times = " (#{here.size} times)" if here && here.size > 1
           what = WAITS.fetch(part)
           what += " (#{libraries.join(", ")})" if part == :offloaded && libraries.any?
