@@ -58,8 +58,19 @@ class TestCommand
   private
 
   def launch
-    Process.spawn(environment, *@command, chdir: @root, in: File::NULL, out: @output, err: %i[child out], pgroup: true)
+    fork do
+      Process.setpgid(0, 0)
+      Dir.chdir(@root)
+      $stdin.reopen(File::NULL)
+      $stdout.reopen(@output, "w")
+      $stderr.reopen($stdout)
+      ENV.update(environment)
+      run_command
+    end
   end
+
+  # In the fork.
+  def run_command = exec(*@command)
 
   def environment = {}
 

@@ -45,19 +45,11 @@ class TestProcess < TestCommand
 
   def environment = chosen.merge("HEDDLE_TEST_RESULT" => @counts, "RUBYOPT" => ruby_options)
 
-  def launch
-    @forked ? fork { become_test } : super
-  end
-
   # As Ruby starts with the command.
-  def become_test
-    Process.setpgid(0, 0)
-    Dir.chdir(@root)
-    $stdin.reopen(File::NULL)
-    $stdout.reopen(@output, "w")
+  def run_command
+    return super unless @forked
+
     $stdout.sync = false
-    $stderr.reopen($stdout)
-    environment.each { |name, value| ENV[name] = value }
     $LOAD_PATH.unshift(*%w[lib test].map { |folder| File.join(@root, folder) }).uniq!
     ARGV.replace(@arguments)
     $PROGRAM_NAME = @file
