@@ -115,7 +115,7 @@ module Heddle
       def recent = Switch.recent
 
       # @return [Hash{Symbol => Object}] `waits`: the number of waits in callbacks; `by_library`: this number for each
-      #   library, by file name; `reason`: why Heddle can't detect waits on this platform, if so
+      #   library, by file name; `reason`: why Heddle can't detect waits on this platform, absent if it can
       def status = Switch.status
     end
   end

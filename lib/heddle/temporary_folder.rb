@@ -3,8 +3,8 @@
 require "etc"
 
 module Heddle
-  # Finds the folder for temporary files. Unlike Dir.tmpdir, it does not raise or warn if no folder is writable, and
-  # does not return a folder on a read-only file system, as Dir.tmpdir of Ruby 3.3 may.
+  # Finds the folder for temporary files. Unlike Dir.tmpdir, it does not raise or warn if no folder is writable. It
+  # never returns a folder on a read-only file system; Dir.tmpdir of Ruby 3.3 may return one.
   #
   # @api private
   module TemporaryFolder

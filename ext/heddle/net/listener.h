@@ -46,8 +46,9 @@ struct heddle_address_share {
  */
 #define HEDDLE_FULL_BACK_OFF INT64_C(10000000)
 /*
- * How long a connection must have waited for a request before it may be closed for a new connection, in ns. With 0,
- * clients that always reconnect would only displace each other while all connections are busy.
+ * How long a connection must have waited for a request before it may be closed for a new connection, in ns. With 0, a
+ * connection could be closed before its first request arrives: while all other connections are busy, clients that
+ * always reconnect would only displace each other.
  */
 #define HEDDLE_LEAST_IDLE INT64_C(500000000)
 

@@ -7,7 +7,7 @@
  *   from      to        by      when
  *   LOOP      AT_REST   loop    the connection waits for input or a runner (a pooled fiber), and no call uses it
  *   AT_REST   LOOP      loop    the loop handles an event or a deadline, or a runner serves the connection
- *   AT_REST   HANDOFF   watch   the watch thread hands it off while the loop is blocked, with the lock held
+ *   AT_REST   HANDOFF   watch   the loop is blocked, and the watch thread, which holds `handoff.lock`, hands it off
  *   LOOP      HANDOFF   loop    the loop hands it off, in a drain for example
  *   HANDOFF   AT_REST   watch   the handoff failed
  *   HANDOFF   LOOP      loop    the handoff failed

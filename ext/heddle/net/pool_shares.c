@@ -142,8 +142,8 @@ int heddle_pool_least_waiting(const heddle_scoreboard *scoreboard, uint32_t numb
 }
 
 /*
- * Returns how many waiting workers get a share before this one: those with fewer shares, and those that have as many
- * shares and began to wait earlier. If this worker does not wait, all those with as many shares come before it.
+ * Returns how many waiting workers get a share before this one: those with fewer shares, and those with the same number
+ * that began to wait earlier. If this worker does not wait, all waiting workers with the same number come before it.
  */
 static uint32_t count_before(const heddle_scoreboard *scoreboard, heddle_shared_pool *pool, uint32_t slot, int64_t now)
 {

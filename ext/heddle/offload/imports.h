@@ -14,8 +14,8 @@
  */
 void heddle_offload_intercept(void);
 /*
- * Tests the interception of calls on a descriptor (io_calls.h), and undoes it if the replacement gets unknown
- * arguments.
+ * Tests the interception of calls on a descriptor, and undoes it if the replacement gets unknown arguments. For the
+ * parameters, see heddle_io_calls_check (io_calls.h).
  */
 void heddle_offload_check_io_calls(VALUE file, VALUE expected);
 

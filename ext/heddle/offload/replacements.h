@@ -56,7 +56,7 @@ void heddle_timed_call_record(heddle_function *known, const heddle_timed_call *c
 
 heddle_function *heddle_function_of_call(void *function);
 /*
- * Does this call, which Ruby itself makes, run in place? Yes while Ruby loads a file. Yes also in methods of the kind
- * QUICK, and for calls that open a file without waiting (open_calls.h), while `known` has been quick on average.
+ * Does this call, which Ruby itself makes, run in place? Yes while Ruby loads a file. While `known` has been quick on
+ * average, yes also in methods of the kind QUICK, and for calls that open a file without waiting (open_calls.h).
  */
 bool heddle_function_is_inline_in_ruby(const heddle_function *known, const void *data);

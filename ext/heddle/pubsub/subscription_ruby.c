@@ -15,7 +15,7 @@ typedef struct {
 } entry;
 
 enum {
-    ENTRY_SIZE = 96, /* about the bytes that a queued message needs besides its payload: entries, and the String */
+    ENTRY_SIZE = 96, /* estimated bytes of a queued message without its payload: its entry, and the String */
 };
 
 typedef struct subscription {

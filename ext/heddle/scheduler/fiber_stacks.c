@@ -136,7 +136,7 @@ static const int64_t LOCK_TIMEOUT = 1000 * 1000 * 1000;
  * collection, so the collection need not wait for the thread. There are three cases in which such a thread sleeps:
  *
  * - It has run out of stacks and allocates memory for one. It changes the list only afterwards.
- * - It has returned from its switch, and no longer uses the list.
+ * - It has switched to the other fiber, and no longer uses the list.
  * - It is in the fiber of Scheduler#resume_new, which starts the main Ractor's offload threads. That fiber releases its
  *   stack only at its end.
  */

@@ -30,7 +30,10 @@ bool heddle_must_call_in_place(heddle_loop *loop)
     heddle_native_frame frame;
     if (!heddle_native_callbacks_pinned(loop, &frame))
         return false;
-    /* If the library has called one of Heddle's replacements of Ruby's functions, the library itself makes the call. */
+    /*
+     * If the library has called one of Heddle's replacements of Ruby's functions, this call is made by the library
+     * itself, not by Ruby code in its callback.
+     */
     const heddle_library *called = frame.called ? heddle_code_map_find(frame.called) : NULL;
     if (called && called->kind == HEDDLE_CODE_HEDDLE)
         return false;

@@ -92,17 +92,20 @@ typedef struct {
     void (*cancel)(heddle_selector *selector, heddle_waiter *waiter);
 
     /*
-     * Returns whether `poll` would find an event or submit an operation, without a system call. The pointer is NULL in
-     * selectors that would need a system call.
+     * Returns whether `poll` would find an event or submit an operation. Makes no system call. The pointer is NULL in
+     * selectors that would need a system call to find out.
      */
     bool (*pending)(heddle_selector *selector);
     /* Returns whether events are ready, without removing them. May make a system call. */
     bool (*has_events)(heddle_selector *selector);
-    /* Submits the operations, and calls the callbacks of all ready events. Does not block. Returns 0 or -errno. */
+    /*
+     * Submits operations that are not submitted yet. Then calls the callbacks of all ready events. Does not block.
+     * Returns 0 or -errno.
+     */
     int (*poll)(heddle_selector *selector);
     /*
-     * Submits the operations, and blocks until an event or a wake-up comes or `timeout` nanoseconds have passed (< 0:
-     * no limit). Returns 0 or -errno.
+     * Submits operations that are not submitted yet. Then blocks until an event or a wake-up comes, or `timeout`
+     * nanoseconds have passed (< 0: no limit). Returns 0 or -errno.
      */
     int (*wait)(heddle_selector *selector, int64_t timeout);
     /* Calls the callbacks of the events that `wait` has found. */

@@ -88,8 +88,8 @@ module Heddle
       def interrupt(*arguments) = arguments.empty? ? nil : super
 
       # @api private
-      # Runs the block. Tasks that it cancels continue later rather than at once, because the caller may not be able to
-      # wait.
+      # Runs the block. If it resumes or cancels other fibers, they run later: the calling fiber does not yield to them,
+      # because it may not be able to wait.
       def without_switch
         before = @stays
         @stays = true

@@ -37,7 +37,8 @@ module Heddle
       #   response's headers
       def detached? = false
 
-      # @return [Boolean] whether the response has begun, so that its status can't change
+      # @return [Boolean] whether the response has begun: its head is made or sent. {Response#withdraw} can discard a
+      #   head that is not sent yet
       def started? = status_sent != 0 || @response&.started? || false
 
       # @return [Integer, nil] the status of the response; nil: no response has begun
@@ -49,7 +50,7 @@ module Heddle
       # @return [Integer] number of content bytes sent
       def sent = @response ? @response.sent : content_sent
 
-      # @return [Boolean] whether the response is as complete as its head announced
+      # @return [Boolean] whether all content that the response's head announced was sent
       def complete? = status_sent != 0 || @response&.complete? || false
     end
   end

@@ -25,8 +25,8 @@ module Heddle
         end
 
         # Requests a share for one more resource.
-        # @return [Boolean] false: no share is free, or the free shares are for other workers, which wait and have fewer
-        #   shares, or as many and have waited longer
+        # @return [Boolean] false: no share is free, or the free shares are for other waiting workers: those with fewer
+        #   shares, and those with the same number that have waited longer
         def take
           return false unless @scoreboard.take_share(@pool, @slot)
 

@@ -4,9 +4,9 @@ module Heddle
   # Lists of native libraries.
   module Offload
     # Libraries whose calls may run on any thread. The source of each was checked, and a trial in this repository tests
-    # it. An entry begins with a prefix of the library's file name. It continues with prefixes of the libraries that the
-    # first one was linked with in the test, except libraries of the system and of Ruby. A build of the library that is
-    # linked with any other one does not match the entry. The C extension gets this list unchanged.
+    # it. An entry begins with a prefix of the library's file name. The further prefixes are those of the libraries with
+    # which it was linked in the test, except libraries of the system and of Ruby. A build that is linked with any
+    # further library does not match the entry. The C extension gets this list unchanged.
     #
     # @api private
     KNOWN_GOOD = [

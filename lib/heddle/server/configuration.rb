@@ -17,7 +17,7 @@ module Heddle
       Autoloads.add(self, "heddle/server/configuration")
 
       ORIGIN = %r{\A(?:\*|[a-z][a-z0-9+.-]*://[^/\s?#]+)\z}i
-      # Seconds for which pub/sub can replay a message, unless the message is overwritten before.
+      # Seconds for which pub/sub can replay a message, unless the message is overwritten earlier.
       HISTORY_AGE = 86_400
       private_constant :ORIGIN, :HISTORY_AGE
 

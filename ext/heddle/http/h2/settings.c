@@ -70,7 +70,7 @@ static heddle_h2_error take_setting(heddle_h2_session *session, unsigned id, uin
         if (value > HEDDLE_H2_LARGEST_WINDOW || !change_windows(session, value))
             return HEDDLE_H2_FLOW_CONTROL_ERROR;
         return HEDDLE_H2_NO_ERROR;
-    case HEDDLE_H2_SET_MAX_FRAME_SIZE: /* only checked: Heddle never sends larger frames than the lowest value allows */
+    case HEDDLE_H2_SET_MAX_FRAME_SIZE: /* only checked: Heddle's frames are never larger than the lowest valid value */
         if (value < HEDDLE_H2_FRAME_SIZE || value > HEDDLE_H2_LARGEST_FRAME_SIZE)
             return HEDDLE_H2_PROTOCOL_ERROR;
         return HEDDLE_H2_NO_ERROR;

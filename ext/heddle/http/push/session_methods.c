@@ -85,9 +85,9 @@ static VALUE client_close(int argc, VALUE *argv, VALUE self)
 /*
  * call-seq: close_code -> Integer or nil
  *
- * The code with which the socket has ended; nil before on_close is called, or #receive returns nil. This is the
- * client's code, or ours if the client has sent none. 1005: the client's close frame had no code; 1006: the client left
- * without a close frame.
+ * The code with which the socket has ended; nil until on_close is called or #receive returns nil. If the client has
+ * sent a close frame, this is the frame's code, or 1005 if the frame has none. Otherwise it is the code that we have
+ * sent, or 1006 if we have sent no close frame either.
  */
 static VALUE client_close_code(VALUE self)
 {

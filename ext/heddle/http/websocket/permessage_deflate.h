@@ -10,10 +10,11 @@
 #include "http/websocket/frame_reader.h"
 
 enum {
-    HEDDLE_DEFLATE_LEAST = 256,    /* bytes: shorter messages are not compressed … */
-    HEDDLE_DEFLATE_MOST = 1 << 20, /* … nor are longer ones, which would block the loop */
-    HEDDLE_INFLATE_RATIO = 25,     /* the highest allowed ratio of a message's size to its compressed size … */
-    /* … for messages above this size in bytes: short messages with much repetition may have a ratio of 100 */
+    HEDDLE_DEFLATE_LEAST = 256,    /* in bytes; shorter messages are not compressed */
+    HEDDLE_DEFLATE_MOST = 1 << 20, /* in bytes; longer messages are not compressed: that would block the loop */
+    /* the highest allowed ratio of a message's size to its compressed size, for messages above HEDDLE_INFLATE_FREE */
+    HEDDLE_INFLATE_RATIO = 25,
+    /* in bytes; smaller messages may have any ratio, because much repetition in a short message can make it 100 */
     HEDDLE_INFLATE_FREE = 1 << 18,
 };
 

@@ -32,7 +32,8 @@ module Heddle
           raise SkippedError, "heddle init can't translate the arguments of this setting"
         end
 
-        # An address, and a number of threads, can't be read from a variable: other values are made of them.
+        # Keeps the expression that computes the value, so that the new file computes it, too. This is not possible for
+        # `bind` and `threads`, because Heddle's file has other values than Puma's for them.
         def keep_expression(call)
           @expression = call.expression unless %i[bind threads].include?(call.name)
           return unless call.computed || call.expression != @expression

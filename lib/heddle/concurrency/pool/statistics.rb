@@ -9,10 +9,11 @@ module Heddle
       # Why resources were closed. `shared`: another worker needed the share (`max_total`).
       REASONS = %i[idle age broken closed shared].freeze
 
-      # @return [Integer] counters
+      # @return [Integer] numbers: of resources that were made, of waits that timed out, of all waits, of
+      #   {NestedCheckoutError}s, of reports about resources whose fibers waited for something else
       attr_accessor :created, :timeouts, :waits, :nested, :held_while_waiting
 
-      # @return [Float] seconds
+      # @return [Float] seconds: the sum of all waits, and the sum of the times for which resources were in use
       attr_accessor :wait_seconds, :held_seconds
 
       # @return [Hash{Symbol => Integer}] number of closed resources by reason

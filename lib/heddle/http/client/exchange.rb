@@ -55,7 +55,7 @@ module Heddle
           raise TotalTimeoutError, "#{@origin} sent its response for too long"
         end
 
-        # @return [Array<String>, nil] the fields after the body: names in lower case and values, alternating
+        # @return [Array<String>, nil] the fields after the body: names (in lower case) and values, alternating
         def trailers = @carrier&.trailers
 
         # Releases the connection for other requests, or closes it if it can't be reused. Idempotent.

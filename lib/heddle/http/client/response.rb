@@ -25,7 +25,7 @@ module Heddle
         # @return [String] the URL of the request that got this response, after redirects
         def url = "#{@origin}#{@target}"
 
-        # @return [Array<String>] names in lower case and values, alternating, in the order of the response
+        # @return [Array<String>] names (in lower case) and values, alternating, in the order of the response
         def fields = @head.fields
 
         # @param name [String] in any case

@@ -25,7 +25,7 @@ module Heddle
         }.freeze
         RCODE_NAMES = RCODES.invert.freeze
 
-        # Types that zones have no records of. They occur only in questions, or describe the message itself (RFC 6895,
+        # Types of which no zone has records. They occur only in questions, or describe the message itself (RFC 6895,
         # section 3.1).
         META = %i[OPT TKEY TSIG IXFR AXFR MAILB MAILA ANY].freeze
 

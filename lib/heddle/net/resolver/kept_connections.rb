@@ -4,12 +4,12 @@ module Heddle
   module Net
     class Resolver
       # Keeps TCP connections to name servers for a burst of questions whose answers are too large for UDP (RFC 7766,
-      # section 6.2.1). A connection is used for one question at a time. One that is too old is closed when the next
-      # question would use it.
+      # section 6.2.1). A connection is used for one question at a time. A connection that is too old is closed when
+      # the next question would use it.
       #
       # @api private
       class KeptConnections
-        # Seconds after a question in which the next one may use its connection. Servers close idle connections after about ten seconds.
+        # Seconds for which a kept connection may be used again. Servers close idle connections after about ten seconds.
         MAX_AGE = 5
         # Maximum number of kept connections to each server.
         MAX_KEPT = 4

@@ -26,8 +26,8 @@ module Heddle
           end
         end
 
-        # Runs the commands of the signals that have arrived since the last call. TTIN and TTOU count each time; several
-        # signals of another kind are one command.
+        # Runs the commands of the signals that have arrived since the last call. Each TTIN and each TTOU counts.
+        # Several signals of any other name run their command once.
         # @return [void]
         def handle
           text = @io.read_nonblock(4_096, exception: false)

@@ -11,7 +11,7 @@ module Heddle
         MASTER_ONLY = { "USR1" => "reload", "USR2" => "restart", "TTIN" => "start another worker",
                         "TTOU" => "stop a worker" }.freeze
         STOPPING = %w[INT TERM QUIT].freeze
-        # Signals whose existing handler is kept, which the application or nohup(1) has set.
+        # Signals whose handler is kept if the application or nohup(1) has set one.
         YIELDING = ["HUP", *MASTER_ONLY.keys].freeze
         # Seconds between two checks of the restart file.
         POLL_INTERVAL = 1.0

@@ -189,8 +189,8 @@ void heddle_h2_queue(heddle_h2_carrier *carrier);
  */
 void heddle_h2_count_memory(heddle_h2_server *server, ssize_t change);
 /*
- * Does the connection exceed its share while three quarters of the shared memory are in use? Then bodies go to files,
- * and clients of WebSockets must wait.
+ * Does the connection exceed its share while three quarters of the shared memory are in use? Then its bodies go to
+ * files, and the clients of its WebSockets must wait.
  */
 bool heddle_h2_holds_too_much_data(const heddle_h2_server *server);
 
