@@ -53,7 +53,7 @@ module Heddle
 
         # @param thread [Thread] a thread of Heddle that computes, and so may delay the event loops
         attr_writer :own_thread
-        # @param time [Float] the time (CLOCK_MONOTONIC) when the last such thread ended
+        # @param time [Float] the time (CLOCK_MONOTONIC) when the last `own_thread` ended
         attr_writer :own_work_until
 
         # @return [Boolean] whether a thread of Heddle may have caused this stall

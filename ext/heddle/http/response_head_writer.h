@@ -73,8 +73,8 @@ heddle_field_result heddle_head_writer_plain_field(heddle_head_writer *head, hed
                                               size_t name_size, const char *value, size_t value_size);
 
 /*
- * Is this the valid name of a plain field? The server only copies a plain field, which concerns neither the server, the
- * framing nor the connection.
+ * Is this the valid name of a plain field? A plain field concerns neither the server, the framing nor the connection,
+ * so the server copies it to the head unchanged.
  */
 bool heddle_head_writer_plain_name(const char *name, size_t name_size);
 

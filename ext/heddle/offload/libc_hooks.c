@@ -175,7 +175,7 @@ static bool intercept_object(heddle_object *object, void *data)
     if (!heddle_policy_is_listed(HEDDLE_LIST_LIBC, path) || heddle_policy_is_listed(HEDDLE_LIST_DENIED, path) ||
         heddle_object_contains(object, (void *)intercept_object))
         return false;
-    /* Done at each call, because the library may have been unloaded and loaded again. */
+    /* Also done for a library that is in `intercepted`: it may have been unloaded and loaded again since. */
     if (heddle_object_intercept(object, hooks, sizeof(hooks) / sizeof(hooks[0])) <= 0)
         return false;
     for (size_t i = 0; i < intercepted_count; i++) {

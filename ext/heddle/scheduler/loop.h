@@ -332,7 +332,7 @@ bool heddle_loop_begin_watch(heddle_loop *loop);
 void heddle_loop_end_watch(heddle_loop *loop);
 /*
  * Records a stall, unless `unreported` is set. Called when the watch thread has marked the current heartbeat as late.
- * `idle`: the loop has waited in the selector since then.
+ * `idle`: the loop has waited in the selector since the late tick, so the time of that tick's end is unknown.
  */
 void heddle_loop_note_late(heddle_loop *loop, bool idle);
 

@@ -3,8 +3,8 @@
 module Heddle
   module Async
     # Measures the load of a loop for `Async::Idler`: the share of the last second in which the loop did not sleep. Time
-    # in which the loop waits for a processor counts as busy. Each call measures the time since the previous call. The
-    # time before the first call counts as idle.
+    # in which the loop waits for a processor counts as busy. Each call of {#value} measures the time since the previous
+    # call. The time before the first call counts as idle.
     class Load
       # Approximate seconds that the load covers.
       WINDOW = 1.0

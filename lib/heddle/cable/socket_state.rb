@@ -39,7 +39,8 @@ module Heddle
 
       # Restores the subscriptions of a new connection.
       # @param connection [ActionCable::Connection::Base]
-      # @param topics [Topics] must be in {Topics#resume}: the socket still has its subscriptions to these streams
+      # @param topics [Topics] this method must be called in the block of its {Topics#resume}, because the socket still
+      #   has its subscriptions to these streams
       # @param subscriptions [Hash{String => Array<String>}] see {of}
       # @return [void]
       def self.subscribe(connection, topics, subscriptions)

@@ -7,7 +7,8 @@ module Heddle
     #
     # Cancelling a frame also cancels every frame inside it, and raises {Heddle::Cancelled} once, at the task's next
     # wait. The code in `ensure` and `rescue` of a cancelled frame may wait: cancelling an outer frame raises nothing
-    # until this frame has ended. Cancelled is raised again after each `cancel_grace` seconds until it has.
+    # until the cancelled frame has ended. If that takes more than `cancel_grace` seconds, Cancelled is raised again,
+    # and then after each further `cancel_grace` seconds.
     #
     # @api private
     class Frame

@@ -9,11 +9,11 @@ module Heddle
       autoload :ConnectionQueue, "heddle/databases/active_record/connection_queue"
       autoload :MaxTotal, "heddle/databases/active_record/max_total"
 
-      # Prepended to the adapter for PostgreSQL. Settles an abandoned query before the next statement, such as ROLLBACK,
-      # is sent.
+      # Prepended to the adapter for PostgreSQL. Ends an abandoned query before the next statement, such as ROLLBACK, is
+      # sent.
       module PostgresqlAdapter
-        # Settles the connection before it is checked in. If that fails, closes the connection; Active Record reconnects
-        # at the connection's next use.
+        # Ends a running query before the connection is checked in. If that fails, closes the connection; Active Record
+        # reconnects at the connection's next use.
         #
         # @api private
         def heddle_settle
@@ -72,9 +72,9 @@ module Heddle
 
       # Prepended to the adapters for MySQL and MariaDB.
       module MysqlAdapter
-        # Settles the connection before it is checked in. After an abandoned query, Heddle's module for the driver has
+        # Called before the connection is checked in. After an abandoned query, Heddle's module for the driver has
         # already closed the driver's connection. This method itself closes a connection of mysql2 that has a streamed
-        # result which was not read to its end. Active Record reconnects at the next use.
+        # result which was not read to its end. In both cases Active Record reconnects at the next use.
         #
         # @api private
         def heddle_settle
@@ -117,8 +117,8 @@ module Heddle
         end
       end
 
-      # Prepended to Active Record's pool. When a connection is checked in, settles queries that the application has
-      # sent by the driver's own methods. Records check-outs, so that tasks can't wait for each other endlessly
+      # Prepended to Active Record's pool. When a connection is checked in, ends queries that the application has sent
+      # by the driver's own methods. Records check-outs, so that tasks can't wait for each other endlessly
       # ({Checkouts}).
       module ConnectionPool
         def checkout(...)

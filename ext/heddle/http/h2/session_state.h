@@ -269,7 +269,7 @@ void heddle_h2_remember(heddle_h2_session *session, uint32_t id, heddle_h2_state
  * streams were reset.
  */
 void heddle_h2_fail_stream(heddle_h2_session *session, uint32_t id, heddle_h2_error error);
-/* Does the same for a malformed message. Before that, sets the session's `reason` and calls on_malformed. */
+/* Like heddle_h2_fail_stream, for a malformed message: first sets the session's `reason` and calls on_malformed. */
 void heddle_h2_fail_stream_because(heddle_h2_session *session, uint32_t id, heddle_h2_error error, const char *reason);
 void heddle_h2_stream_reset_by_peer(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error);
 /*
@@ -288,8 +288,8 @@ bool heddle_h2_can_trim(const heddle_h2_session *session);
 void heddle_h2_trim(heddle_h2_session *session);
 
 /*
- * A function that the owner calls must call this one before it can end a stream, and heddle_h2_leave after its last use
- * of streams.
+ * Each function that the owner calls and that may end a stream must call heddle_h2_enter before it does so, and
+ * heddle_h2_leave after it has used a stream for the last time.
  */
 static inline void heddle_h2_enter(heddle_h2_session *session)
 {

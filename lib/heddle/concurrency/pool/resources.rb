@@ -149,7 +149,7 @@ module Heddle
     end
 
     def retire(time)
-      # Removes each resource just before it is closed, because an exception may end the loop during the closing.
+      # Removes each resource only just before it is closed. If closing one raises, the others are still in the list.
       while (index = @idle.index { |slot| slot.retire_at <= time })
         dispose(@idle.delete_at(index), :age)
       end

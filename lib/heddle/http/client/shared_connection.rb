@@ -54,7 +54,7 @@ module Heddle
         def flush(deadline)
           await_room(deadline) or return until @session.flush
         ensure
-          wake(@session.waiters) # other requests may wait for the room that the sent output took
+          wake(@session.waiters) # other requests may wait until the session has room for their output
         end
 
         # Waits until the block returns true. The block is called whenever the stream has received something.

@@ -131,9 +131,9 @@ module Heddle
         def hijacked? = defined?(@socket) ? true : false
 
         # Takes the connection over, also after the head was sent. From then on, the connection does not count for the
-        # server's limits of connections. Instead, the limit per address also applies to its detached connections alone,
-        # so that one address can't use up the descriptors. At that limit, this method closes the connection and raises
-        # {ClientGoneError}.
+        # server's limits of connections. Detached connections are counted separately: each address may have as many of
+        # them as the limit per address allows, so that one address can't use up the descriptors. At that limit, this
+        # method closes the connection and raises {ClientGoneError}.
         # @return [Socket] the socket, with the bytes that were read ahead pushed back
         # @raise [ClientGoneError]
         def detach

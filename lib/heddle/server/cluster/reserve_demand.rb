@@ -5,7 +5,7 @@ module Heddle
     module Cluster
       # Decides how many reserve workers run. A reserve worker is started when a worker has been stuck for 100 ms. It
       # begins to serve when all workers are stuck, which it reads from the scoreboard (shared memory with the load of
-      # each worker). It ends when no worker has been stuck for 30 s. If workers take long to start, one reserve worker
+      # each worker). It ends 30 s after the last stall of a worker. If workers take long to start, one reserve worker
       # runs all the time.
       class ReserveDemand
         # A reserve worker ends this many seconds after the last stall. So it is not forked again for each stall.

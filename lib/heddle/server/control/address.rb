@@ -37,9 +37,9 @@ module Heddle
           # The default path of a server that was started in this folder. Commands of the same user in the same folder
           # find it.
           # @param folder [String]
-          # @return [String] `tmp/heddle-control.sock` below the folder, if this user may write to `tmp` and it is not
-          #   world-writable. Otherwise a path in this user's own folder among the temporary files. If no folder is
-          #   writable, an abstract name (a name of a socket without a file).
+          # @return [String] `tmp/heddle-control.sock` below the folder, if this path is short enough for a socket, this
+          #   user may write to `tmp`, and `tmp` is not world-writable. Otherwise a path in this user's own folder among
+          #   the temporary files. If no folder is writable, an abstract name (a name of a socket without a file).
           def default_path(folder = Dir.pwd)
             path = File.join(folder, "tmp", "heddle-control.sock")
             return path if path.bytesize <= 107 && File.writable?(File.dirname(path)) && owner_of(File.dirname(path))
