@@ -61,11 +61,11 @@ struct heddle_engine {
     /* rejections of requests that have not reached the application; the index is the status - 400 */
     uint64_t rejections[HEDDLE_REJECTION_STATUSES];
     heddle_otel_durations durations;
-    heddle_latency latency; /* times from the complete head to the response */
+    heddle_latency latency; /* times from the request's complete head to the complete response */
     heddle_slowest slowest; /* the slowest responses */
     /* histograms of the time accounts: one for each part (such as `query`), and one for time that belongs to no part */
     heddle_latency spent[HEDDLE_SPENT_PARTS + 1];
-    /* NULL until a request has ended that took at least HEDDLE_ENDPOINT_LEAST, without its wait for a runner */
+    /* NULL until a request has ended that took at least HEDDLE_ENDPOINT_LEAST, its wait for a runner not counted */
     heddle_endpoints *endpoints;
 };
 

@@ -2,7 +2,7 @@
 
 /*
  * Decides whether the native calls of a fiber may be offloaded, and whether an exception may be raised in the fiber
- * now. Keeps exceptions that can be raised only after the fiber's call.
+ * now. Keeps exceptions that must not be raised before the fiber's native call has ended.
  */
 
 #include "scheduler/loop.h"

@@ -294,7 +294,7 @@ static heddle_heartbeat *heartbeat_of(VALUE thread)
 
 /*
  * Records the stack of this thread. If the thread has a loop, records the stack for this loop while a fiber of the loop
- * runs. Otherwise records the stack for each loop that waits for the GVL, which this thread holds.
+ * runs. If it has no loop, records the stack for each loop that waits for the GVL, which this thread holds.
  */
 static void record_stacks(heddle_heartbeat *own)
 {

@@ -10,7 +10,7 @@
  * while the smaller gaps are filled.
  */
 enum { SPARED = 4096, MOST_SPARED = 65536, ALIGNMENT = 2 * sizeof(size_t) };
-/* The most blocks of one size that malloc's cache of a thread holds by default, in any version of glibc. */
+/* How many blocks of one size malloc's cache of a thread holds by default, at most, in any version of glibc. */
 enum { MOST_FOREIGN = 16 };
 
 struct gap {

@@ -8,7 +8,7 @@ enum {
     /* deliveries in one tick; each delivers one message to one subscriber, and takes 10 us or less */
     DELIVERIES_A_TICK = 256,
     CATCH_UPS_A_TICK = 256, /* subscribers that catch up in one tick of an overrun */
-    RENEWALS = 3,           /* attempts to read a topic's offset before the history's generation changes again */
+    RENEWALS = 3,           /* attempts to read a topic's offset; one fails if the generation changes meanwhile */
 };
 
 /* -- life ---------------------------------------------------------------------------------------------------------- */

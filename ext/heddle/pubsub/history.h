@@ -95,9 +95,9 @@ int64_t heddle_history_publish(heddle_history *history, const char *topic, size_
  */
 int heddle_history_begin(heddle_history *history, const char *epoch, uint64_t offset);
 /*
- * Appends a message to which the backend has assigned this offset. Returns 1, 0 if the history already has the message,
- * -ESTALE if it belongs to another epoch or the history follows no backend, -ERANGE if earlier messages are missing,
- * -EMSGSIZE or -ETIMEDOUT.
+ * Appends a message to which the backend has assigned this offset. Returns 1 if the message was appended, 0 if the
+ * history already has it, -ESTALE if it belongs to another epoch or the history follows no backend, -ERANGE if earlier
+ * messages are missing, -EMSGSIZE or -ETIMEDOUT.
  */
 int heddle_history_append(heddle_history *history, const char *epoch, uint64_t offset, const char *topic,
                           size_t topic_size, const char *data, size_t data_size);
@@ -107,8 +107,8 @@ void heddle_history_wake(const heddle_history *history);
 /* Returns the LSN of the next record that will be written. */
 uint64_t heddle_history_head(const heddle_history *history);
 /*
- * Reads the metadata of the record at this LSN, or of the next record after padding. Returns 1, 0 if there is none yet,
- * or -ENODATA if it was overwritten.
+ * Reads the metadata of the record at this LSN, or of the next record after padding. Returns 1 if it has read a record,
+ * 0 if there is none yet, or -ENODATA if it was overwritten.
  */
 int heddle_history_check_record(const heddle_history *history, uint64_t lsn, heddle_history_record *record);
 /*

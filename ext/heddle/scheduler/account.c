@@ -42,8 +42,9 @@ static int64_t complete_parts(const heddle_account *account, int64_t now, int64_
     heddle_spender_add(account->owner, parts, now);
     /*
      * In mode thread, the time that the application's thread accounts for is moved from HEDDLE_SPENT_THREAD to other
-     * parts. If the runner's fiber spent some of that time otherwise, HEDDLE_SPENT_THREAD becomes negative. That amount
-     * is then subtracted from the fiber's other parts, in this order.
+     * parts. If the runner's fiber spent some of that time otherwise, HEDDLE_SPENT_THREAD becomes negative. Then the
+     * excess is subtracted from the next part in this list. If that part becomes negative, too, the rest is subtracted
+     * from the part after it, and so on.
      */
     static const heddle_spent BESIDE[] = {HEDDLE_SPENT_THREAD, HEDDLE_SPENT_READY, HEDDLE_SPENT_CLIENT,
                                           HEDDLE_SPENT_RUNNING, HEDDLE_SPENT_GC};

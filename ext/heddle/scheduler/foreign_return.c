@@ -25,7 +25,10 @@ static bool is_current_left(const heddle_loop *loop)
     if (!loop->current || loop->switching.left_by_wait || loop->current == &loop->implicit || loop->preempt.killed ||
         heddle_loop_forked(loop))
         return false;
-    /* In a forked child, the fiber that called fork, or one that it has resumed, runs the loop and has not left it. */
+    /*
+     * In a forked child, the fiber that called fork runs the loop, by itself or in a fiber that it has resumed. So it
+     * has not left the loop by Fiber#transfer.
+     */
     VALUE fiber = loop->current->fiber;
     return fiber != loop->fiber && fiber != loop->run.forked_by && RTEST(rb_fiber_alive_p(fiber));
 }

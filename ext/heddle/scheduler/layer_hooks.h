@@ -37,8 +37,8 @@ typedef struct {
     /* Adds or removes the hook that records each switch of this loop's fibers. */
     void (*follow_switches)(heddle_loop *loop, bool follow);
     /*
-     * Raises the fiber's `delivered_error`; called in that fiber. This is an exception that arrived during a preemption
-     * of the fiber, and that is now a pending interrupt of the thread because Thread.handle_interrupt delays it.
+     * Raises the fiber's `delivered_error`: an exception that arrived during a preemption of the fiber, and that is now
+     * a pending interrupt of the thread because Thread.handle_interrupt delays it. Called in that fiber.
      */
     void (*raise_delivered_error)(heddle_fiber *fiber);
     /*

@@ -1,6 +1,6 @@
 /*
- * The hook process_wait. On Linux, waits for the end of a single child by the child's pidfd. All other waits are made
- * in a thread. In callbacks from libraries that are not re-entrant, waits in place (wait_in_place.h).
+ * The hook process_wait. In callbacks from libraries that are not re-entrant, waits in place (wait_in_place.h).
+ * Otherwise, on Linux, waits for the end of a single child by the child's pidfd. All other waits are made in a thread.
  */
 
 #include "scheduler/ruby_hooks.h"

@@ -8,7 +8,7 @@ module Heddle
       RATE = 50
       BURST = 1_000
       # The same limits for commands that request a history. The response to such a command may be a thousand times as
-      # long as to another command.
+      # long as the response to another command.
       REPLAY_RATE = 5
       REPLAY_BURST = 100
       # Maximum number of subscriptions of one connection.

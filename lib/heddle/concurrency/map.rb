@@ -26,7 +26,8 @@ module Heddle
 
       private
 
-      # Without a limit, the tasks would be started before the first one runs. `size` of other objects may cost a query.
+      # Rejects an endless list if there is no limit, because Heddle would start tasks forever, and run none. Calls
+      # `size` only for a Range or an Enumerator, because other objects may send a query to a database.
       def check(items)
         Arguments.refuse("the list", items, "an object with `each`") unless items.respond_to?(:each)
         endless = items in Range | Enumerator if @semaphore.nil?

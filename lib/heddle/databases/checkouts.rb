@@ -189,7 +189,7 @@ module Heddle
         nil
       end
 
-      # Withdraws the error, because the wait has ended before it was raised.
+      # Withdraws the error, because the wait has ended before the error was raised.
       def take_back(scheduler, waiter)
         pending = scheduler.uninterrupt(waiter.fiber)
         scheduler.interrupt(waiter.fiber, pending) unless pending.nil? || pending.equal?(waiter.error)

@@ -90,7 +90,8 @@ module Heddle
                                 "processes together use {used:MiB} of {limit:MiB}",
         memory_short: "all processes together use {used:MiB} of {limit:MiB} of memory. Replacing a worker would not " \
                       "help: each worker is within worker_memory_limit or, if that is 0, at most a quarter larger " \
-                      "than the mold (the process that forks the workers). Reduce the option workers, or use a larger container",
+                      "than the mold (the process that forks the workers). Reduce the option workers, or use a " \
+                      "larger container",
         message_failed: "worker {worker} failed to handle a message from the master: {error}< ({place})>",
         mold_not_forked: "worker {worker} can't fork the mold, the process that would fork new workers: {reason}",
         offload_threads_exhausted: "all {limit} offload threads are busy: further native calls are queued " \

@@ -2,8 +2,8 @@
 
 module Heddle
   class Live
-    # Signs the parameters of a page (HMAC with SHA-256, RFC 2104). The page sends the token back when its socket is
-    # open. So a client can't choose other parameters.
+    # Signs the parameters of a page (HMAC with SHA-256, RFC 2104), so that a client can't choose other parameters. The
+    # page sends the token back when its socket is open.
     #
     # @api private
     class Token

@@ -59,8 +59,8 @@ module Heddle
 
       def socket_callbacks(log) = SocketCallbacks.new(log, @context)
 
-      # With `early_hints :on`, early hints are not sent through proxies. Some proxies (nginx before 1.29) treat the response 103 as
-      # the final response.
+      # With `early_hints :on`, early hints are not sent through proxies. Some proxies (nginx before 1.29) treat the
+      # response 103 as the final response.
       # @param sender [HTTP::Exchange, ExchangeProxy] sends the hints
       def add_hints(env, exchange, sender)
         return unless exchange.interim? && (@early_hints == :always || !exchange.proxied?)

@@ -121,7 +121,7 @@ struct heddle_push_session {
     bool pinged;                /* a ping was due at `keepalive_sent_at`, and no input has come since; see `stalls` */
     bool overflowed;            /* another thread has found too much output: the loop must check it */
     bool overrun;               /* another thread has dropped a message: the loop must close the socket */
-    /* the server stops, and the socket is closed at `retires_at`; or the socket is closed for other clients */
+    /* the server stops, and the socket is closed at `retires_at`; or it is being closed to make room for new clients */
     bool retires;
     /*
      * OPEN: a ping was due while the output was full. It was not sent; progress of the output counts as its answer.
@@ -143,7 +143,8 @@ struct heddle_push_session {
     heddle_websocket_message *first, **last;
     heddle_wait *wait; /* the fiber that waits for a message */
     /*
-     * the time of the last input; for an event stream, when output was last sent or none was queued. Coarse clock, ns
+     * when input was last received; of an event stream, the last check that found output sent since the check before
+     * it, or no output queued. Coarse clock, ns
      */
     int64_t heard;
     int64_t keepalive_sent_at, retires_at; /* a keepalive is a ping, or a comment of an event stream */

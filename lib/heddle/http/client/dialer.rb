@@ -55,7 +55,7 @@ module Heddle
         end
 
         def through_proxy(limits, deadline)
-          # Made before the connection to the proxy is opened, because this may wait until a file is loaded.
+          # Makes this connector before it connects to the proxy, because making it may wait until a file is loaded.
           secure = connector(@host, @port, true, limits) if @tls
           connection = reach_proxy(limits, deadline)
           return connection unless secure

@@ -4,7 +4,8 @@ module Heddle
   module HTTP
     class Client
       # A mutex that is locked only for moments, and never during a wait. An exception from outside, such as a time
-      # limit, can't interrupt the wait for it, so that a connection is always released.
+      # limit, can't interrupt the wait for the mutex. Otherwise the code that releases a connection could be
+      # interrupted there, and the connection would stay in use.
       #
       # @api private
       class Lock < Thread::Mutex

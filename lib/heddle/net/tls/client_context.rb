@@ -70,7 +70,7 @@ module Heddle
           missing = Native.load_tls(OBJECT)
           raise Error, "TLS can't be used: the TLS library of Ruby's openssl lacks the function #{missing}" if missing
 
-          # with another object, OpenSSL would crash
+          # OpenSSL would crash if a protocol were not a String
           protocols = Array(protocols).map { |name| Arguments.string("a protocol", name) }
           @options = { ca:, cert:, key:, verify:, minimum: }.compact
           @verify = verify

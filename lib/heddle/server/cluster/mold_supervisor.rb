@@ -139,10 +139,10 @@ module Heddle
           @mold_spawner.fork_mold(Worker::Setting.new(configuration:, log: @log, resources:)) { @master.close_in_child }
         end
 
-        # Returns the worker that has served the most requests, provided that these are at least `refork_after`, and
-        # that its mold is not warm yet. Workers that are forked from it share what its requests have left in memory,
-        # such as caches, compiled templates and Ruby's inline caches. If the mold has served no request, each worker
-        # must fill its own copies of these.
+        # Returns the worker that has served the most requests, if it can become the new mold: it has served at least
+        # `refork_after` requests, and was forked from the current mold, which is not warm yet. Workers that are forked
+        # from it share what its requests have left in memory, such as caches, compiled templates and Ruby's inline
+        # caches. Each worker of a mold that has served no request must fill its own copies of these.
         def refork_candidate
           mold = fleet.mold
           return if mold.nil? || mold.warm || !mold.ready? || !fleet.complete?
