@@ -38,10 +38,13 @@ if arguments.empty? && selectors.nil?
   # One at a time: the other jobs run Ruby tests.
   runner = [rubies.first.path, "test/c/run", "--jobs=1"]
   in_c.each { |file| commands[file] = [*runner, file] }
-  # .ci/run runs those that have changed.
-  if plan != "ci" && (ARGV.empty? || ARGV.any? { |argument| argument.chomp("/").end_with?("test/c") })
-    commands["C tests"] = runner
-    commands["C tests, kqueue"] = [*runner, "--kqueue"] if File.exist?("/usr/include/kqueue/sys/event.h")
+  named = ARGV.any? { |argument| argument.chomp("/").end_with?("test/c") }
+  # .ci/run has run those that have changed.
+  if named || (ARGV.empty? && plan != "ci")
+    runner << "--changed" unless named
+    title = named ? "C tests" : "C tests that .ci/nightly has not run (bin/test test/c runs all)"
+    commands[title] = runner
+    commands["#{title}, kqueue"] = [*runner, "--kqueue"] if File.exist?("/usr/include/kqueue/sys/event.h")
   end
 end
 

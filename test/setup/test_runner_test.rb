@@ -256,6 +256,13 @@ class TestRunnerTest < Minitest::Test
     assert_equal "3 passed, 1 failed, 0 skipped", lines.last
   end
 
+  def test_c_tests_of_which_none_has_changed_are_no_failure
+    command = [RbConfig.ruby, File.join(ROOT, "test/c/run"), "--changed", "no_such_test"]
+    runner.run([], commands: { "C tests" => command })
+
+    assert_match(/\AC tests: no test \(/, lines.first)
+  end
+
   # Forks of a process that is not this one, which would run its own tests at their ends.
   def run_forked(*files)
     program = <<~RUBY
