@@ -16,7 +16,8 @@ module Switch
       gemfile = { "BUNDLE_GEMFILE" => File.join(HERE, "Gemfile") }
       FileUtils.cp(File.join(HERE, "Gemfile.lock"), folder)
       run("bundle", "exec", "rails", "new", folder, "--name", "shop", "--skip-git", "--quiet",
-          environment: { **gemfile, "RUBYOPT" => "-r#{HERE}/bundle_locally.rb" }, folder: File.dirname(folder))
+          environment: { **gemfile, "RUBYOPT" => "#{ENV.fetch("RUBYOPT", nil)} -r#{HERE}/bundle_locally.rb" },
+          folder: File.dirname(folder))
       run("bin/rails", "generate", "scaffold", "Post", "title:string", "body:text", "picture:attachment", "--quiet")
       copy_files(File.join(HERE, "files"))
       copy_tests

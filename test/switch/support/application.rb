@@ -78,12 +78,14 @@ module Switch
     end
 
     # Bundler finds the gems of bin/setup, and Ruby's own Bundler is used, whatever wrote the lock file.
+    # Under bin/test what Ruby and Bootsnap have compiled before is not compiled again.
     # @return [Hash{String => String, nil}]
     def environment
       { "PATH" => [File.join(@logs, "bin"), ENV.fetch("PATH")].join(File::PATH_SEPARATOR),
         "BUNDLE_PATH" => File.join(ROOT, "vendor/bundle"), "BUNDLE_APP_CONFIG" => File.join(@logs, "bundle"),
         "BUNDLER_VERSION" => Bundler::VERSION, "BUNDLE_GEMFILE" => nil, "GEM_HOME" => nil, "GEM_PATH" => nil,
-        "RUBYLIB" => nil, "RUBYOPT" => nil, "LANG" => "C.UTF-8" }
+        "RUBYLIB" => nil, "LANG" => "C.UTF-8",
+        "BOOTSNAP_CACHE_DIR" => (File.join(ROOT, "tmp/bootsnap") if ENV["RUBYOPT"]) }
     end
 
     # @return [String] what the command has printed
