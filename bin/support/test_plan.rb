@@ -57,7 +57,8 @@ class TestPlan
 
   # A comment in the first lines of a file: `# test: alone` (no other test beside it), `# test: each selector`,
   # `# test: each mode`, `# test: each version`, `# test: one version` (in CI on WHOLE_ON only, whatever its folder
-  # says), `# test: once` (as in the folders {ONCE}), `# test: long` (it comes first),
+  # says), `# test: one selector` (each in the nightly only), `# test: once` (as in the folders {ONCE}), `# test: long`
+  # (it comes first),
   # `# test: smoke` (on each Ruby, also in CI), `# test: nightly` (in .ci/nightly only), `# test: sanitize` and
   # `# test: not sanitized` (see bin/sanitize).
   def marked?(file, word) = file ? @marks[file].include?(word) : false
@@ -71,9 +72,9 @@ class TestPlan
   # @return [Boolean] whether it runs with the default selector only, and not on each version in CI
   def once?(file) = marked?(file, "once") || file.start_with?(*ONCE)
 
-  # @return [Boolean] whether its tests run with each selector
+  # @return [Boolean] whether its tests run with each selector outside of the nightly, too
   def selector_matters?(file)
-    return false if once?(file)
+    return false if once?(file) || marked?(file, "one selector")
 
     file.start_with?(*EACH_SELECTOR) || marked?(file, "each selector")
   end

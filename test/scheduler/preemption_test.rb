@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# test: one selector
+
 require "test_helper"
 require "support/preempted"
 require "monitor"
@@ -98,33 +100,6 @@ class PreemptionTest < Minitest::Test
     end
 
     assert_equal 3, ticks.uniq.size, ticks.inspect
-  end
-
-  def test_events_timers_and_other_threads_reach_their_fibers_meanwhile
-    done = []
-    reader, writer = IO.pipe
-    queue = Thread::Queue.new
-    scheduled do
-      3.times { Fiber.schedule { nil until done.size == 3 } }
-      Fiber.schedule do
-        reader.readbyte
-        done << :event
-      end
-      Fiber.schedule do
-        queue.pop
-        done << :thread
-      end
-      Fiber.schedule do
-        sleep 0.02
-        done << :timer
-      end
-      Thread.new do
-        writer.write("x")
-        queue << 1
-      end
-    end
-
-    assert_equal %i[event thread timer], done.sort
   end
 
   def test_a_fiber_that_is_alone_is_left_alone

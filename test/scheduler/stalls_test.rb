@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+# test: one selector
+
 require "test_helper"
 require "support/scheduled"
 require "heddle"

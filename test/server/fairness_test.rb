@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 # test: long
-# test: each selector
 
 require "test_helper"
 require_relative "server_helpers"

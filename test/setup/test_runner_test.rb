@@ -157,13 +157,14 @@ class TestRunnerTest < Minitest::Test
     write_test "test/b_test.rb", "def test_one = pass"
     write_test "test/c_test.rb", "def test_one = pass", head: "# test: each selector"
     write_test "test/scheduler/d_test.rb", "def test_one = pass", head: "# test: once"
+    write_test "test/scheduler/e_test.rb", "def test_one = pass", head: "# test: one selector"
+    files = %w[test/scheduler/a_test.rb test/b_test.rb test/c_test.rb test/scheduler/d_test.rb test/scheduler/e_test.rb]
 
-    planned = plan.runs(%w[test/scheduler/a_test.rb test/b_test.rb test/c_test.rb test/scheduler/d_test.rb])
-                  .map { |run| [run.file, run.selector] }
+    planned = plan.runs(files).map { |run| [run.file, run.selector] }
 
     assert_equal [["test/scheduler/a_test.rb", nil], ["test/scheduler/a_test.rb", "epoll"], ["test/b_test.rb", nil],
-                  ["test/c_test.rb", nil], ["test/c_test.rb", "epoll"], ["test/scheduler/d_test.rb", nil]],
-                 planned
+                  ["test/c_test.rb", nil], ["test/c_test.rb", "epoll"], ["test/scheduler/d_test.rb", nil],
+                  ["test/scheduler/e_test.rb", nil]], planned
   end
 
   def test_each_selector_has_its_turn_on_each_ruby
@@ -211,10 +212,12 @@ class TestRunnerTest < Minitest::Test
   def test_plan_nightly_runs_every_file_with_each_selector_on_each_ruby
     write_test "test/a_test.rb", "def test_one = pass"
     write_test "test/b_test.rb", "def test_one = pass", head: "# test: once"
-    planned = plan(rubies: [ruby, older], name: "nightly").runs(%w[test/a_test.rb test/b_test.rb])
+    write_test "test/c_test.rb", "def test_one = pass", head: "# test: one selector"
+    planned = plan(rubies: [ruby, older], name: "nightly").runs(%w[test/a_test.rb test/b_test.rb test/c_test.rb])
 
-    assert_equal [["9.9", "a", nil], %w[9.9 a epoll], ["9.9", "b", nil], ["9.8", "a", nil], %w[9.8 a select],
-                  ["9.8", "b", nil]], planned.map { |run| [run.ruby.version, run.file[-9], run.selector] }
+    assert_equal [["9.9", "a", nil], %w[9.9 a epoll], ["9.9", "b", nil], ["9.9", "c", nil], %w[9.9 c epoll],
+                  ["9.8", "a", nil], %w[9.8 a select], ["9.8", "b", nil], ["9.8", "c", nil], %w[9.8 c select]],
+                 planned.map { |run| [run.ruby.version, run.file[-9], run.selector] }
   end
 
   def test_in_ci_every_folder_of_tests_has_a_smoke_on_further_rubies
