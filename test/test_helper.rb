@@ -43,8 +43,11 @@ module Heddle
     # The selector that this run is for, `nil` for the default one.
     def selector_under_test = ENV["HEDDLE_SELECTOR"]&.to_sym
 
+    # Whether this is the nightly run, or one that is as thorough.
+    def self.nightly? = ENV.fetch("HEDDLE_TEST_REPEAT", "1") != "1"
+
     # Whether this run tests what hardly depends on the selector: with the default one, and in the nightly with each.
-    def self.thorough? = ENV["HEDDLE_SELECTOR"].nil? || ENV.fetch("HEDDLE_TEST_REPEAT", "1") != "1"
+    def self.thorough? = ENV["HEDDLE_SELECTOR"].nil? || nightly?
 
     # The option `mode` of a server that this run is for, as options; none for the default one.
     def self.mode_under_test = ENV["HEDDLE_MODE"] ? { mode: ENV["HEDDLE_MODE"].to_sym } : {}

@@ -14,7 +14,7 @@ class TortureStartTest < Minitest::Test
   PATIENCE = 60
   FAILURES = { epoll_create1: Errno::EMFILE, eventfd: Errno::EMFILE, epoll_ctl: Errno::ENOSPC, malloc: Errno::ENOMEM,
                calloc: Errno::ENOMEM, realloc: Errno::ENOMEM }.freeze
-  # Of functions that a start calls more often, every fourth call fails; in the nightly run each.
+  # Of functions that a start calls more often, every eighth call fails; in the nightly run each.
   FEW = 12
 
   def setup
@@ -27,7 +27,7 @@ class TortureStartTest < Minitest::Test
   FAILURES.each do |function, failure|
     define_method(:"test_each_#{function}_of_a_start_fails_once") do
       most = calls_of_a_start.fetch(function)
-      numbers = Torture::Shim.calls(most, step: most <= FEW ? 1 : 4)
+      numbers = Torture::Shim.calls(most, step: most <= FEW ? 1 : 8)
       numbers.each do |number|
         @shim.arm(function, number, failure::Errno)
         outcome = start

@@ -14,7 +14,7 @@ class FramesDifferentialTest < Minitest::Test
 
     Dir.mktmpdir do |folder|
       assert differential.build(folder)
-      sequences = repetitions(500)
+      sequences = repetitions(Heddle::TestHelpers.nightly? ? 500 : 200)
       output, status = differential.run(sequences, SEED)
 
       assert_predicate status, :success?, output
