@@ -18,8 +18,13 @@ module Bundle
   def self.environment(gemfile)
     { "BUNDLE_GEMFILE" => gemfile, "BUNDLE_PATH" => GEMS, "BUNDLER_VERSION" => Bundler::VERSION,
       "GEM_HOME" => nil, "GEM_PATH" => nil, "RUBYLIB" => nil,
-      "RUBYOPT" => [*ENV.fetch("RUBYOPT", nil), "-rbundler/setup", *without_time_zones].join(" ") }
+      "RUBYOPT" => [*ENV.fetch("RUBYOPT", nil), "-rbundler/setup", *without_time_zones].join(" "), **room_for_objects }
   end
+
+  # A Rails application collects garbage eighteen times while it starts, which is a fifth of its processor time. Under
+  # bin/test it begins with the room for objects that it comes to have, but where the nightly runs all as users do.
+  def self.room_for_objects = ENV["RUBYOPT"] ? { "RUBY_GC_HEAP_0_INIT_SLOTS" => "400000" } : {}
+  private_class_method :room_for_objects
 
   # Ruby's options end at a blank.
   def self.without_time_zones
