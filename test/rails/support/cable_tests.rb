@@ -359,11 +359,10 @@ module CableServerTests
   end
 
   def test_ended_connections_are_not_kept_even_if_a_channel_fails_to_leave
-    serve
     identifiers = [true, false].map { |fail| CableSocket.identifier("LeavingChannel", fail:) }
     20.times { client.tap { |one| identifiers.each { |identifier| one.subscribe(identifier) } }.close }
     deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 30
-    until (held = @own.get("/held").body.to_i) < 10
+    until (held = served.get("/held").body.to_i) < 10
       flunk "#{held} channels are held" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
       sleep 0.05
     end
