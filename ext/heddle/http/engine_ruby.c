@@ -372,11 +372,11 @@ static void add_closes(VALUE result, const heddle_websockets *sockets)
 /*
  * call-seq: websockets -> Hash
  *
- * Statistics of WebSockets and event streams. +open+: how many are open now. +opened+: how many were opened since the
- * engine was created. +received+ and +sent+: the number of messages; +received_bytes+ and +sent_bytes+: their sizes.
- * +failures+: how many ended because the client violated the protocol or a limit. +too_slow+: how many ended because
- * the client read too slowly. +vanished+: how many ended because the client did not answer a ping. +closed_1000+ and so
- * on: how many ended with this close code, if any.
+ * Statistics of WebSockets, and of event streams with a handler. +open+: how many are open now. +opened+: how many were
+ * opened since the engine was created. +received+ and +sent+: the number of messages; +received_bytes+ and
+ * +sent_bytes+: the sum of their sizes. +failures+: how many ended because the client violated the protocol or a limit.
+ * +too_slow+: how many ended because the client read too slowly. +vanished+: how many ended because the client did not
+ * answer a ping. +closed_1000+ and so on: how many ended with this close code, if any.
  */
 static VALUE engine_websockets(VALUE self)
 {

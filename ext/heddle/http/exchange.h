@@ -90,8 +90,8 @@ typedef struct {
     HEDDLE_LAST_USE void (*reject)(heddle_exchange *exchange, const heddle_rejection *rejection,
                                    const char *retry_after);
     /*
-     * Sends a rejection that the application has requested. Returns false if the client has left. The call may free the
-     * connection.
+     * Sends a rejection that the application has requested. `content`: whether the response contains the rejection's
+     * text; false for HEAD. Returns false if the client has left. The call may free the connection.
      */
     bool (*reject_running)(heddle_exchange_handle *handle, const heddle_rejection *rejection, bool content);
     /*

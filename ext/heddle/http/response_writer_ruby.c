@@ -72,8 +72,9 @@ static VALUE framing_name(heddle_framing framing)
  * `request`: an Exchange; `headers`: a Hash of Strings and Arrays of Strings, or an object that yields the same;
  * `length`: the length of the content in bytes, which overrides content-length, or nil if it is unknown; `keep_alive`:
  * whether the server would keep the connection open; `protocol`: the protocol to upgrade to, or nil; `until_close`:
- * whether content of unknown length is sent as it is and ends with the connection, also over HTTP/1.1. Then the
- * application's transfer-encoding is sent, because the application encodes the content. Raises InvalidResponseError.
+ * whether content of unknown length is sent as it is and ends with the connection, also over HTTP/1.1. With
+ * `until_close`, the application's transfer-encoding is sent, because the application encodes the content. Raises
+ * InvalidResponseError.
  */
 static VALUE writer_head(VALUE self, VALUE request, VALUE status, VALUE headers, VALUE length, VALUE keep_alive,
                          VALUE protocol, VALUE until_close)

@@ -69,8 +69,8 @@ static int split_absolute_form(heddle_request_head *head, const char *bytes, hed
         return heddle_reject(rejection, HEDDLE_BAD_REQUEST, "the authority in the request target is not host[:port]");
     split_path_and_query(head, bytes, slash, end);
     /*
-     * A URL without a path means `/`; the slice is the second `/` of `://`. With OPTIONS, and without a query, it means
-     * the whole server.
+     * A URL without a path means `/`: as the path, uses the second `/` of `://`. With OPTIONS, however, a URL without
+     * path and query means the whole server (RFC 9112, 3.2.4), and the path stays empty.
      */
     if (head->path.size == 0 && !(head->method_id == HEDDLE_OPTIONS && mark == end))
         head->path = make_slice(host - 1, host);

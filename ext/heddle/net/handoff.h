@@ -81,8 +81,8 @@ static inline bool heddle_connection_acquire(heddle_connection *connection)
  * can't be handed off (TLS, a chunked body that has begun, more than 64 KiB of input); -EAGAIN if the socket is full;
  * or another -errno.
  *
- * `shared_at` is 0, except for work sharing. There the sender is a worker that also receives connections from the other
- * end. It passes the current time, and for 20 ms leaves this connection to other workers.
+ * `shared_at`: 0, except for work sharing, where it is the current time. There the sender is a worker that itself
+ * receives connections from the other end. It does not receive this connection for 20 ms, so that another worker can.
  */
 int heddle_connection_send(heddle_connection *connection, int socket, int64_t shared_at);
 /*

@@ -52,8 +52,8 @@ struct heddle_protocol {
     int64_t (*idle_since)(const heddle_connection *connection);
     /*
      * Returns when the client last sent or received something: CLOCK_MONOTONIC in ns. Not called while a runner (a
-     * pooled fiber) serves the connection. Returns INT64_MAX if the connection must not be closed now. NULL: unless
-     * they are idle, connections of this protocol are never closed to make room.
+     * pooled fiber) serves the connection. Returns INT64_MAX if the connection must not be closed now. NULL: only idle
+     * connections of this protocol are closed to make room.
      */
     int64_t (*heard_at)(const heddle_connection *connection);
     /*

@@ -10,7 +10,7 @@
  * - Ruby also handles interrupts within a switch of fibers, before it reads the value that the switch passes. A second
  *   switch at that point would lose the value of an Enumerator, or the exception of Fiber#raise. So a hook, which Ruby
  *   calls after that point, records the target of each switch. If the recorded target is not the current fiber, then
- *   either a switch is under way, or Ruby has not called the hook. In this case the job does nothing, unless the
+ *   either a switch is under way, or Ruby has not called the hook. In both cases the job does nothing, unless the
  *   frames show Ruby code that is not a signal handler within a switch (see is_switching in preempt.c).
  * - Ruby runs all triggered jobs one after another, and a job that preempts returns only when the fiber continues. So
  *   the job's first run only triggers the job again. The other jobs, such as finalizers, run before its second run,

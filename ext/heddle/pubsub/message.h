@@ -32,7 +32,8 @@ struct heddle_message {
      * client continues from `offset`, the offset of the last message.
      */
     bool reset;
-    bool newest; /* it was the last message of all topics when it was read, so it can be sent at once */
+    /* it was the last message of all topics when it was read, so it need not be queued to be sent with later ones */
+    bool newest;
     VALUE payload; /* a frozen String; nil for a reset */
     struct {
         heddle_message_encoder *encoder;

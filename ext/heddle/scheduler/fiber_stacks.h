@@ -8,11 +8,12 @@
  * use it at the same time get the same stack or corrupt the list, and Ruby crashes. So a loop claims the list before
  * such a switch and releases it afterwards.
  *
- * A loop waits for the list without the GVL. Otherwise both loops could wait forever: the loop that has claimed the
- * list may need a garbage collection, which begins only when all other Ractors have stopped or released their GVL. The
- * garbage collector returns stacks, too, and its lazy sweep does not stop the other Ractors. So collections in the main
- * Ractor, and in each Ractor that has a loop, claim the list. Fibers that the program makes itself, also by
- * Enumerator#next, do not use this lock. Heddle's own fibers use it in a thread with a loop (Scheduler#resume_new).
+ * A loop waits for the list without the GVL. If it kept the GVL, it and the loop that has claimed the list could wait
+ * for each other forever: that loop may need a garbage collection, which begins only when all other Ractors have
+ * stopped or released their GVL. The garbage collector returns stacks, too, and its lazy sweep does not stop the other
+ * Ractors. So collections in the main Ractor, and in each Ractor that has a loop, claim the list. Fibers that the
+ * program makes itself, also by Enumerator#next, do not use this lock. Heddle's own fibers use it in a thread with a
+ * loop (Scheduler#resume_new).
  */
 
 /*

@@ -33,7 +33,7 @@ module Heddle
       # @param source [String] ERB, in UTF-8
       # @param file [String] the file's path, for backtraces
       def initialize(source, file)
-        @source = source.gsub(ALONE, "\\1<%#\n%>") # the code keeps the line, so backtraces have the right line numbers
+        @source = source.gsub(ALONE, "\\1<%#\n%>") # moves the newline into the code, for the line numbers in backtraces
         @file = file
         @statics = []
         @code = +""

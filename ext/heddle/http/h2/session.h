@@ -37,7 +37,8 @@ typedef struct {
     uint32_t refused_burst;       /* streams refused because of max_streams; tokens, refilled at reset_rate */
     uint32_t reset_burst, reset_rate; /* streams that either side ends early; tokens, and tokens a second */
     uint32_t control_burst, control_rate; /* control frames, empty frames, frames on closed streams; tokens */
-    uint32_t overhead; /* bytes; an eighth of all received bytes may exceed the payload of both directions by this */
+    /* bytes; the connection fails if an eighth of all received bytes exceeds the payload of both directions by more */
+    uint32_t overhead;
     uint32_t control_answers;     /* acknowledgements of SETTINGS and PING that were not pulled yet */
     /*
      * The number of WINDOW_UPDATE frames that the peer may send in any case. The same number of PRIORITY frames is

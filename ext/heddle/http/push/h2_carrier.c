@@ -9,7 +9,7 @@ struct heddle_push_stream {
     heddle_push_session *session;
     heddle_wait *writer; /* the fiber that waits for room */
     heddle_bytes input; /* received bytes that are not used yet; the stream's flow-control window limits their number */
-    size_t counted; /* bytes of `input` that are counted in the server's memory for waiting requests */
+    size_t counted; /* bytes of `input` that count_input has counted */
     bool ended;  /* the client has sent END_STREAM */
     bool abrupt; /* how the stream is closed, see heddle_h2_tunnel_close */
 };
@@ -21,7 +21,7 @@ static heddle_push_stream *stream_of(const heddle_h2_tunnel *tunnel)
 
 /* -- input --------------------------------------------------------------------------------------------------------- */
 
-/* Counts the unused input in the server's memory for waiting requests. */
+/* Counts the unused input as memory that the connection holds (heddle_h2_count_memory). */
 static void count_input(heddle_push_stream *stream)
 {
     size_t size = heddle_bytes_left(&stream->input);

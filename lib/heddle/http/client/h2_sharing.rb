@@ -12,8 +12,8 @@ module Heddle
 
         # A request that needs a connection. `given`: the connection that is reserved for the request; `waited`: whether
         # the request has been in the queue; `over`: whether its wait has ended by itself, with a result or with the
-        # error of the request that opened the connection. A wait is not over if an exception has interrupted it, or if
-        # its time limit has passed.
+        # error of the request that tried to open the connection. A wait is not over if an exception has interrupted it,
+        # or if its time limit has passed.
         class Waiter
           attr_reader :queue
           attr_accessor :given, :waited, :over

@@ -27,9 +27,9 @@ module Heddle
         #   given
         attr_reader :addresses
 
-        # @return [Hash{Symbol => Integer}] counters. `queries`: received messages; `ignored`: messages that are not
-        #   queries, and datagrams from {UDPPort::ENDLESS} or from the server's own port number, which `queries` does
-        #   not count; `errors`: queries that the server rejected without calling the block; `refused`: queries that
+        # @return [Hash{Symbol => Integer}] counters. `queries`: received messages, except datagrams from a port in
+        #   {UDPPort::ENDLESS} or from the server's own port number; `ignored`: these datagrams, and messages that are
+        #   not queries; `errors`: queries that the server rejected without calling the block; `refused`: queries that
         #   were refused because too many were running; `late`: queries that the block had not answered at the deadline;
         #   `dropped`: responses that were not sent because of the rate limit; `truncated`: responses that were
         #   truncated because of the rate limit or UDP's share of `queries`; `unsent`: responses that could not be sent;

@@ -7,14 +7,15 @@ module Heddle
       # another thread, because parsing would block a loop for too long.
       class Snapshot
         # A period in which a fiber did one thing, such as running or waiting for a lock (`part`). `request`: the
-        # request's number, or 0 if the stretch belongs to no request. `place`: the line at the end of a `running`
-        # stretch, or at the beginning of a wait. `timed_out`: whether a time limit ended the wait.
+        # request's number, or 0 if the stretch belongs to no request. `task`: whether the fiber is that of a task which
+        # the request has started. `place`: the line at the end of a `running` stretch, or at the beginning of a wait.
+        # `timed_out`: whether a time limit ended the wait.
         Stretch = Data.define(:began, :ended, :request, :part, :task, :place, :timed_out) do
           def seconds = ended - began
         end
         # The stack of code that ran for a period. `request`: the request's number, or 0 if the code belongs to no
-        # request; then `task` is true if the code ran in the loop, and false if it ran in another thread. `frames`: the
-        # innermost frame first.
+        # request. `task`: as in {Stretch}; without a request, true if the code ran in the loop, and false if it ran in
+        # another thread. `activity`: one of {Stall::CAUSES}. `frames`: the innermost frame first.
         Sample = Data.define(:began, :ended, :request, :activity, :task, :place, :frames) do
           def seconds = ended - began
         end

@@ -112,7 +112,7 @@ HEDDLE_LAST_USE void heddle_h1_parse_buffered(heddle_connection *connection);
  *
  * - No request was parsed, because there is no input, the turn has ended, much output is queued or other requests wait
  *   for admission. The stage is unchanged.
- * - The request is incomplete. The stage is IDLE, BODY or SPOOLING. The caller receives the rest of the request.
+ * - The request is incomplete. The stage is IDLE, BODY or SPOOLING. The caller must receive the rest.
  */
 HEDDLE_MUST_CHECK bool heddle_h1_queue_pipelined(heddle_connection *connection);
 /*
