@@ -43,8 +43,8 @@ module Heddle
     attr_reader :page
 
     # @param page [Class] a subclass of {Page}
-    # @param secret [String, nil] the key that signs the parameters of pages, at least 32 bytes. nil: a random key; open
-    #   pages then reload after a reload of the server. Several machines need the same key.
+    # @param secret [String, nil] the key that signs the parameters of pages, at least 32 bytes. nil: a random key;
+    #   with it, open pages reload themselves after each reload of the server. Several machines need the same key.
     # @yieldparam env [Hash] the env of a request
     # @yieldreturn [Object, nil] the owner of the page, such as the user's ID; other users can't connect to the page
     def initialize(page, secret: nil, &user)

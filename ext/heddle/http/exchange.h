@@ -153,8 +153,8 @@ void heddle_exchange_free(heddle_exchange *exchange);
  */
 void heddle_exchange_disconnected(heddle_exchange *exchange);
 /*
- * Separates the exchange from its session and frees it. If a runner owns the exchange, it is freed when the application
- * has returned.
+ * Separates the exchange from its session, and frees the exchange: at once or, if a runner owns it, when the
+ * application has returned.
  */
 void heddle_exchange_leave_session(heddle_exchange *exchange);
 

@@ -135,7 +135,7 @@ void heddle_listeners_pause_for(heddle_sockets *sockets, uint8_t reason, int64_t
 /*
  * TCP keepalive: a peer that vanished without FIN or RST is detected after five minutes of silence and four probes.
  * This also works where no time limit applies: while a request runs, and on event streams. WebSockets are pinged more
- * often, so the probes never wake a phone.
+ * often than that. So they get no probes, which could wake a phone.
  */
 enum {
     KEEPALIVE_IDLE = 300, /* seconds */

@@ -18,8 +18,8 @@ enum {
 };
 
 /*
- * In ns. A worker whose tick has lasted longer than this is late, and counts as unable to accept. Only its watch thread
- * declares it `stuck`.
+ * In ns. A worker whose tick has lasted longer than this is late, and counts as unable to accept. It is not `stuck`
+ * yet: only its watch thread sets that member.
  */
 #define HEDDLE_SCOREBOARD_LATE INT64_C(20000000)
 

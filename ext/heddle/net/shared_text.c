@@ -110,7 +110,7 @@ static VALUE text_read(VALUE self)
             continue;
         VALUE string = rb_str_new(place_of(text, version), (long)size);
         atomic_thread_fence(memory_order_seq_cst);
-        /* The writer increases the version before it refills this slot: at the same version, the string is intact. */
+        /* The writer increases the version before it refills this slot. So if it is unchanged, the string is intact. */
         if (atomic_load(&head->version) == version)
             return string;
     }

@@ -111,8 +111,8 @@ void heddle_sockets_start(heddle_sockets *sockets, VALUE object);
 void heddle_sockets_check(heddle_sockets *sockets);
 /*
  * Adds an accepted socket and takes ownership of its descriptor. `listener`: the listener that has accepted the socket;
- * NULL: other code has accepted it, and may keep a copy of the descriptor. Returns 0 or -errno. After an error the
- * caller still owns the descriptor.
+ * NULL: other code has accepted it, and may keep a copy of the descriptor. Returns 0, -EPERM if the client's address
+ * has too many connections, or another -errno. After an error the caller still owns the descriptor.
  */
 int heddle_sockets_add(heddle_sockets *sockets, int fd, const heddle_address *remote, const heddle_address *local,
                        const heddle_listener *listener);
@@ -165,8 +165,8 @@ void heddle_sockets_schedule_resume(heddle_sockets *sockets);
 void heddle_sockets_queue(heddle_sockets *sockets, heddle_work *work, bool at_front);
 /*
  * Queues a further item of the connection's session. While the connection's turn lasts (work_rounds.h), the item is
- * added at the front. If the connection has had its turn in this round, the item is deferred to the next round; health
- * checks are not deferred. Otherwise the item is queued like any other.
+ * added at the front. If the connection has had its turn in this round, the item is deferred to the next round, unless
+ * it is a health check. In all other cases the item is queued like any other.
  */
 void heddle_sockets_queue_in_turn(heddle_sockets *sockets, heddle_work *work);
 /* Sets how many work items the connection's session has besides the ready one. The length of turns depends on it. */

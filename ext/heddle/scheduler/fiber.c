@@ -144,7 +144,7 @@ static VALUE run_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
         loop->switching.ending = self;
         rb_protect(heddle_fiber_transfer, loop->fiber, &state);
     }
-    int interrupted = heddle_fiber_stacks_lock(loop); /* the code that runs the loop unlocks them */
+    int interrupted = heddle_fiber_stacks_lock(loop); /* the code that runs the loop unlocks it */
     if (!state)
         state = interrupted;
     if (state)

@@ -68,7 +68,7 @@ module Heddle
         end
 
         # Starts a fiber that ends the connection's running query and open transaction. Until that fiber is done,
-        # {settle} waits for it in all other fibers. If the fiber can't be started, the connection is closed.
+        # calls of {settle} in other fibers wait for it. If the fiber can't be started, the connection is closed.
         #
         # @param connection [PG::Connection]
         # @yield called in that fiber when the connection is settled or closed

@@ -79,7 +79,7 @@ module Heddle
 
       # Sends a message, binary if its encoding is BINARY.
       # @param data [String]
-      # @return [Boolean] false: the socket is closed, and nothing was sent
+      # @return [Boolean] false: the socket is closed, or the connection has failed
       # @raise [ArgumentError] for text that is not valid UTF-8
       # @raise [IO::TimeoutError] when the server reads nothing for `write_timeout` seconds; the socket is closed then
       def write(data)

@@ -139,7 +139,10 @@ void heddle_h2_session_free(heddle_h2_session *session);
  * the session's output is not pulled yet, or if other connections need their turn.
  */
 size_t heddle_h2_feed(heddle_h2_session *session, int64_t now, const void *bytes, size_t size);
-/* Did the last feed reach streams_per_feed or fields_per_feed? Then other connections get their turn first. */
+/*
+ * Did the last feed reach streams_per_feed or fields_per_feed? If so, other connections get their turn before the next
+ * feed.
+ */
 bool heddle_h2_fed_enough(const heddle_h2_session *session);
 /*
  * Writes whole frames, at most `room` bytes, where `room` >= HEDDLE_H2_PULL_ROOM. Returns 0 if there is nothing to send

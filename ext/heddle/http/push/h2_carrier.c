@@ -59,7 +59,8 @@ static void read_input(heddle_push_session *session)
 }
 
 /*
- * Passes received bytes to the framing. Keeps the bytes that it does not use, or all bytes while the session is paused.
+ * Passes received bytes to the framing. Keeps the bytes that the framing does not use, or all bytes while the session
+ * is paused.
  */
 static void take_frames(heddle_push_session *session, char *bytes, size_t size)
 {

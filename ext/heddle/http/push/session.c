@@ -57,7 +57,7 @@ static void count_end(heddle_push_session *session)
     session->engine->websockets.closes[heddle_websocket_code_slot(session->code)]++;
 }
 
-/* Ends sending and receiving of frames. on_close is called after the messages that were received earlier. */
+/* Ends sending and receiving of frames. on_close is called after the callbacks for earlier messages. */
 static void end_frames(heddle_push_session *session, heddle_push_state state, unsigned code)
 {
     if (session->state <= HEDDLE_PUSH_CLOSING) {

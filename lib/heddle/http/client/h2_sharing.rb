@@ -195,7 +195,8 @@ module Heddle
         def dialing_time(limits) = limits.connect && limits.tls && (limits.connect + limits.tls + 1)
 
         # Called when the request was interrupted, or its time limit has passed. Removes the request from the queue. If
-        # the request was woken or got a connection already, wakes the next waiting request, or gives it the connection.
+        # the request already got a connection, gives it to the next waiting request. If it was only woken, wakes the
+        # next one.
         def give_up(waiter)
           @lock.synchronize do
             next if @waiters.delete(waiter)

@@ -89,7 +89,7 @@ module Heddle
         end
 
         # Kills it at once.
-        # @param why [String, nil] becomes the `reason`; nil: the worker has one
+        # @param why [String, nil] becomes the `reason`, unless the worker has one; nil: the worker has one
         # @return [void]
         def kill(why = nil)
           self.reason ||= why
