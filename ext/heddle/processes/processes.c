@@ -8,9 +8,10 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
-#endif
 
-static pid_t master; /* the process that adopts orphans; 0: none. Forked processes inherit the value */
+static pid_t master;   /* the process that adopts orphans; 0: none. Forked processes inherit the value */
+static unsigned grace; /* seconds, see end_after_master */
+#endif
 
 /*
  * call-seq: Heddle::Native::Processes.adopt_orphans -> true or false
@@ -27,8 +28,6 @@ static VALUE adopt_orphans(VALUE self)
     return Qfalse;
 #endif
 }
-
-static unsigned grace; /* seconds */
 
 #ifdef PR_SET_PDEATHSIG
 /* The parent has ended. If that was only the process between the master and this one, the master is the parent now. */
