@@ -159,8 +159,7 @@ static VALUE outbound_readpartial(int argc, VALUE *argv, VALUE self)
  */
 static VALUE outbound_write(int argc, VALUE *argv, VALUE self)
 {
-    int64_t timeout = heddle_parse_timeout(argc, argv, 1);
-    heddle_outbound_send_all(self, argv[0], timeout, false);
+    heddle_outbound_send_all(self, argv[0], heddle_parse_timeout(argc, argv, 1), false);
     return Qnil;
 }
 
@@ -172,8 +171,7 @@ static VALUE outbound_write(int argc, VALUE *argv, VALUE self)
  */
 static VALUE outbound_write_unless_answered(int argc, VALUE *argv, VALUE self)
 {
-    int64_t timeout = heddle_parse_timeout(argc, argv, 1);
-    return SIZET2NUM(heddle_outbound_send_all(self, argv[0], timeout, true));
+    return SIZET2NUM(heddle_outbound_send_all(self, argv[0], heddle_parse_timeout(argc, argv, 1), true));
 }
 
 /*

@@ -90,8 +90,7 @@ static VALUE body_byteslice(VALUE self, VALUE offset, VALUE length)
     if (size > LONG_MAX)
         rb_raise(rb_eArgError, "a String can't have %" PRIu64 " bytes", size);
     VALUE bytes = rb_str_new(NULL, (long)size);
-    size_t got = read_at(spool, start, RSTRING_PTR(bytes), (size_t)size);
-    rb_str_set_len(bytes, (long)got);
+    rb_str_set_len(bytes, (long)read_at(spool, start, RSTRING_PTR(bytes), (size_t)size));
     RB_GC_GUARD(self);
     return bytes;
 }
