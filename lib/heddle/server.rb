@@ -20,7 +20,8 @@ module Heddle
 
     ConfigurationError = Options::ConfigurationError
 
-    # Constants that {load_everything} leaves out. Only the start of a server, one mode, or applications use them.
+    # Constants that {load_everything} leaves out: they are used only at the start, in a single mode, or by
+    # applications.
     NOT_SERVING = %i[Backend Client ClientSocket DevelopmentChecks Error HandshakeError OptionPage Pidfile SystemdBind
                      UnixBind].freeze
     private_constant :NOT_SERVING

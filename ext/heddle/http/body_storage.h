@@ -10,8 +10,8 @@
  */
 bool heddle_body_fits_memory(const heddle_engine *engine, heddle_exchange *exchange, uint64_t length);
 /*
- * Does the same for a body of unknown length: if its received part is larger than body_buffer, reserves memory for this
- * part, and for the bytes that may follow it in memory. `complete`: no more bytes follow.
+ * Does the same for a body of unknown length, if its received part is larger than body_buffer. Reserves as much memory
+ * as one body may use, because more bytes may follow. If the body is `complete`, reserves memory for the received part.
  */
 bool heddle_body_still_fits_memory(const heddle_engine *engine, heddle_exchange *exchange, bool complete);
 /*

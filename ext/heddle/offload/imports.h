@@ -24,9 +24,9 @@ const char *heddle_offload_unsupported(void);
 /* Returns NULL if calls that Ruby's own library makes are intercepted. Otherwise returns the reason why not. */
 const char *heddle_offload_core(void);
 /*
- * Lists the functions that could not be intercepted in Ruby's own library, although other functions were. Returns the
- * name of the function with this index, or NULL after the last one. Sets `use` to what can't be offloaded without the
- * function, and `why` to the reason.
+ * Lists the functions that could not be intercepted in Ruby's own library, although others were intercepted. Returns
+ * the name of the function with this index, or NULL after the last one. Sets `use` to what can't be offloaded without
+ * the function, and `why` to the reason why it could not be intercepted.
  */
 const char *heddle_offload_missing(size_t index, const char **use, const char **why);
 /*

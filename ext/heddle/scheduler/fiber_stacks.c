@@ -86,8 +86,8 @@ static void wait_for_stacks(int64_t nanoseconds)
 }
 
 /*
- * Releases the list after a garbage collection whose end was not reported: a TracePoint in a Ractor without a loop
- * makes Ruby stop calling the hook for that event.
+ * Releases the list if the garbage collection that has claimed it is over, but the hook was not called at its end. This
+ * happens if a Ractor without a loop uses a TracePoint: then Ruby stops calling the hook.
  */
 static void unlock_ended_collection(void)
 {
@@ -136,7 +136,7 @@ static const int64_t LOCK_TIMEOUT = 1000 * 1000 * 1000;
  * collection, so the collection need not wait for the thread. There are three cases in which such a thread sleeps:
  *
  * - It has run out of stacks and allocates memory for one. It changes the list only afterwards.
- * - It has switched to the other fiber, and no longer uses the list.
+ * - Its switch of fibers is over, and it no longer uses the list.
  * - It is in the fiber of Scheduler#resume_new, which starts the main Ractor's offload threads. That fiber releases its
  *   stack only at its end.
  */

@@ -20,8 +20,8 @@ struct heddle_interrupt_mask {
 };
 
 /*
- * Does a block of `fiber` have :never for this exception (a class or an instance)? `waiting`: the fiber in which it
- * would be raised, `fiber` itself or one nested in it. Runs no Ruby code.
+ * Does the innermost block of `fiber` that concerns this exception (a class or an instance) have :never for it?
+ * `waiting`: the fiber in which the exception would be raised, `fiber` itself or one nested in it. Runs no Ruby code.
  */
 bool heddle_interrupt_masked(const heddle_fiber *fiber, VALUE waiting, VALUE exception);
 

@@ -5,10 +5,10 @@ module Heddle
     # Computes how many requests may run at once, from samples of the memory and of the pools. At first there is no
     # limit. While there is no limit, only the gate (ext/heddle/net/request_gate.h) decides when the next request
     # begins. While the memory is above its limit and grows, the number of running requests is reduced step by step.
-    # When the memory is below its limit again and requests wait, the limit of requests grows. When no request has
-    # waited for a while, the limit of requests is removed. When most requests wait for a pool, more running requests
-    # would not help. Then the limit is reduced to twice the number of requests that don't wait for a pool, but not
-    # below POOL_FLOOR.
+    # When the memory is below its limit again, and as many requests run as allowed or some wait, the limit of requests
+    # grows. When this was not the case for a while, the limit of requests is removed. When most requests wait for a
+    # pool, more running requests would not help. Then the limit is reduced to twice the number of requests that don't
+    # wait for a pool, but not below POOL_FLOOR.
     #
     # This class uses neither a clock nor sockets, so that it can be tested without them.
     class AdmissionPolicy
@@ -32,7 +32,7 @@ module Heddle
       # The high-water mark is the memory at the last cut. When the memory falls below this share of its limit, the mark
       # is reset. The next time, any memory above the limit causes a cut, not only growth above the mark.
       SUFFICIENT = 0.75
-      # After this many seconds without a waiting request, the limit is removed.
+      # The limit is removed after this many seconds in which no request waited and fewer ran than allowed.
       LIFT_AFTER = 10
       # The time constant, in seconds, of the moving averages.
       AVERAGED = 1.0

@@ -33,7 +33,7 @@ struct heddle_h2_carrier {
     heddle_exchange *exchange;
     heddle_link link;        /* in the list of all carriers of its server */
     heddle_due due;          /* the time limit of the body, then of waiting for a runner */
-    int64_t body_deadline;   /* see heddle_body_next_deadline; the time for writing to the body's file is added */
+    int64_t body_deadline;   /* see heddle_body_next_deadline; each write to the body's file delays it */
     int64_t writing_since;   /* when the writing of the spool's buffer to its file began */
     uint64_t taken;          /* received bytes of the body */
     size_t body_memory;      /* the part of `taken` that is in memory and credited to the connection's window */
@@ -151,8 +151,9 @@ HEDDLE_FATE heddle_h2_send_now(heddle_h2_server *server);
  */
 int heddle_h2_flush_queue(heddle_h2_server *server);
 /*
- * Sends at most HEDDLE_H2_AT_ONCE bytes, and never closes the connection. Returns 0 if nothing is left, -EAGAIN if
- * output is left or the session is in use, or another -errno if the connection is broken.
+ * Sends at most HEDDLE_H2_AT_ONCE bytes, and never closes the connection. Returns 0 if nothing is left. Returns -EAGAIN
+ * if output is left, the session is in use, or the connection waits for its turn to send. Returns -ENOMEM, or another
+ * -errno if the connection is broken.
  */
 int heddle_h2_flush(heddle_h2_server *server);
 /* Ends a call into the session, and sends the session's output: the caller must not use the connection afterwards. */
