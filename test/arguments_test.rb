@@ -53,17 +53,15 @@ class ArgumentsTest < Minitest::Test
     -> { Heddle::Net::Networks.new(5) } => /\A5 is not a network: /,
     -> { Heddle::Net::DNS::Record.of("a", :TXT, 1, 5) } => /\A5 is not data for a TXT record/,
     -> { Heddle::NativeLibraries.reentrant = 5 } => /but is 5\z/,
-    lambda {
-      Heddle::EventStream.new("a", retry_after: -1)
-    } => "retry_after: is -1, but must be 0 to 86400 seconds, or nil",
+    -> { Heddle::EventStream.new("a", retry_after: -1) } => /\Aretry_after: is -1, but must be 0 to 86400 seconds/,
+    -> { Heddle::EventStream.response("a", headers: "A: b") } => 'headers: is "A: b", but must be a Hash',
     -> { Heddle::Live.new(nil) } => "the page is nil, but must be a subclass of Heddle::Live::Page",
+    -> { Class.new(Heddle::Live::Page) { template text: 5 } } => "text: is 5, but must be a String",
     -> { Heddle::Live.new(Heddle::Live::Page, secret: 5) } => "secret: is 5, but must be a String",
     -> { Heddle::WebSocket.upgrade({}, nil) } => /\Athe handler is nil, but must be an object with callbacks/,
     -> { Heddle::WebSocket.connect("ws://a", message_limit: "5") } =>
       'message_limit: is "5", but must be an Integer of at least 1',
-    lambda {
-      Heddle::WebSocket.connect("ws://a", ping: 0)
-    } => "ping: is 0, but must be a positive number of seconds, or nil"
+    -> { Heddle::WebSocket.connect("ws://a", ping: 0) } => /\Aping: is 0, but must be a positive number of seconds/
   }.freeze
 
   REFUSED.each_with_index do |(call, message), number|

@@ -44,7 +44,9 @@ module Heddle
     # @param headers [Hash{String => String}] more fields of the response
     # @return [Array] a complete Rack response with the stream as its body
     # @see #initialize
-    def self.response(topic, headers: {}, **) = [200, { **FIELDS, **headers }, new(topic, **)]
+    def self.response(topic, headers: {}, **)
+      [200, FIELDS.merge(Arguments.fields("headers:", headers).to_h), new(topic, **)]
+    end
 
     # @return [String]
     attr_reader :topic

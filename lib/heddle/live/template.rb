@@ -33,6 +33,7 @@ module Heddle
       # @param source [String] ERB, in UTF-8
       # @param file [String] the file's path, for backtraces
       def initialize(source, file)
+        source = Arguments.string("text:", source)
         @source = source.gsub(ALONE, "\\1<%#\n%>") # moves the newline into the code, for the line numbers in backtraces
         @file = file
         @statics = []
