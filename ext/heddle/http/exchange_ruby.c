@@ -150,8 +150,10 @@ heddle_connection *heddle_exchange_writable_connection(heddle_exchange_handle *h
 void heddle_exchange_raise_gone(const char *text, int error)
 {
     VALUE message = rb_str_new_cstr(text);
-    if (error)
-        rb_str_catf(message, " (%" PRIsVALUE ")", rb_obj_class(rb_syserr_new(error, NULL)));
+    if (error) {
+        VALUE cause = rb_syserr_new(error, NULL);
+        rb_str_catf(message, " (%" PRIsVALUE ")", rb_obj_class(cause));
+    }
     rb_exc_raise(rb_exc_new_str(rb_path2class("Heddle::ClientGoneError"), message));
 }
 

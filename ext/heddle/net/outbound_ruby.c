@@ -159,7 +159,8 @@ static VALUE outbound_readpartial(int argc, VALUE *argv, VALUE self)
  */
 static VALUE outbound_write(int argc, VALUE *argv, VALUE self)
 {
-    heddle_outbound_send_all(self, argv[0], heddle_parse_timeout(argc, argv, 1), false);
+    int64_t timeout = heddle_parse_timeout(argc, argv, 1);
+    heddle_outbound_send_all(self, argv[0], timeout, false);
     return Qnil;
 }
 
@@ -171,7 +172,8 @@ static VALUE outbound_write(int argc, VALUE *argv, VALUE self)
  */
 static VALUE outbound_write_unless_answered(int argc, VALUE *argv, VALUE self)
 {
-    return SIZET2NUM(heddle_outbound_send_all(self, argv[0], heddle_parse_timeout(argc, argv, 1), true));
+    int64_t timeout = heddle_parse_timeout(argc, argv, 1);
+    return SIZET2NUM(heddle_outbound_send_all(self, argv[0], timeout, true));
 }
 
 /*

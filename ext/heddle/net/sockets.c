@@ -93,7 +93,8 @@ int heddle_sockets_add(heddle_sockets *sockets, int fd, const heddle_address *re
     if (!connection)
         return -ENOMEM;
     connection->shared = !listener;
-    int result = heddle_address_count(sockets, connection, 1) ? add_connection(sockets, connection) : -EPERM;
+    bool counted = heddle_address_count(sockets, connection, 1);
+    int result = counted ? add_connection(sockets, connection) : -EPERM;
     if (result < 0) {
         heddle_address_uncount(connection);
         free(connection);

@@ -186,7 +186,8 @@ static VALUE offload_methods(VALUE self, VALUE quick, VALUE loading)
  */
 static VALUE offload_count_inline(VALUE self, VALUE scheduler, VALUE change)
 {
-    heddle_fiber_current(heddle_loop_of(scheduler))->calls_inline += (unsigned)NUM2INT(change);
+    heddle_fiber *fiber = heddle_fiber_current(heddle_loop_of(scheduler));
+    fiber->calls_inline += (unsigned)NUM2INT(change);
     return Qnil;
 }
 

@@ -6,7 +6,8 @@
 
 VALUE heddle_exception_make_cancelled(const char *message)
 {
-    return rb_exc_new_cstr(rb_const_get(rb_path2class("Heddle"), rb_intern("Cancelled")), message);
+    VALUE class = rb_const_get(rb_path2class("Heddle"), rb_intern("Cancelled"));
+    return rb_exc_new_cstr(class, message);
 }
 
 void heddle_exception_raise_kill(heddle_loop *loop)

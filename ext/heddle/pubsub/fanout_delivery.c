@@ -132,7 +132,8 @@ static VALUE copy_payload(const heddle_history *history, const heddle_history_re
         heddle_take_errinfo();
         return 0;
     }
-    return heddle_history_copy_data(history, record, RSTRING_PTR(string)) ? rb_obj_freeze(string) : 0;
+    bool copied = heddle_history_copy_data(history, record, RSTRING_PTR(string));
+    return copied ? rb_obj_freeze(string) : 0;
 }
 
 /* -- a broadcast --------------------------------------------------------------------------------------------------- */

@@ -72,7 +72,8 @@ static VALUE history_open(int argc, VALUE *argv, VALUE self)
 static VALUE history_adopt(VALUE self, VALUE memory, VALUE wake)
 {
     heddle_history history;
-    if (heddle_history_open(&history, NUM2INT(memory), NUM2INT(wake)) < 0)
+    int result = heddle_history_open(&history, NUM2INT(memory), NUM2INT(wake));
+    if (result < 0)
         return Qfalse;
     pthread_mutex_lock(&making);
     bool taken = !is_open;

@@ -156,7 +156,8 @@ VALUE heddle_env_port_of(heddle_env_memory *memory, VALUE owner, const heddle_ad
     uint16_t number = address->family == AF_INET || address->family == AF_INET6 ? address->port : 80;
     if (!memory->own_port || memory->own_port_number != number) {
         char text[8];
-        VALUE port = make_frozen(text, (size_t)snprintf(text, sizeof(text), "%u", number));
+        int size = snprintf(text, sizeof(text), "%u", number);
+        VALUE port = make_frozen(text, (size_t)size);
         memory->own_port_number = number;
         RB_OBJ_WRITE(owner, &memory->own_port, port);
     }

@@ -304,7 +304,8 @@ void Init_heddle_account(VALUE heddle)
         part_ids[part] = rb_intern(heddle_account_names[part]);
         rb_ary_push(names, ID2SYM(part_ids[part]));
         /* a constant for wait_for: QUERY, HTTP … */
-        rb_const_set(account, rb_to_id(rb_funcall(ID2SYM(part_ids[part]), rb_intern("upcase"), 0)), INT2FIX(part));
+        VALUE constant = rb_funcall(ID2SYM(part_ids[part]), rb_intern("upcase"), 0);
+        rb_const_set(account, rb_to_id(constant), INT2FIX(part));
     }
     rb_define_const(account, "PARTS", rb_obj_freeze(names));
     rb_define_singleton_method(account, "switch", account_switch, 1);

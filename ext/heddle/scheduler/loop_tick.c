@@ -206,7 +206,8 @@ static bool is_alone(void)
     long idle = heddle_hooks.count_idle_threads();
     if (idle <= 0)
         return false;
-    return RARRAY_LEN(rb_funcall(rb_cThread, rb_intern("list"), 0)) == 1 + idle;
+    VALUE list = rb_funcall(rb_cThread, rb_intern("list"), 0);
+    return RARRAY_LEN(list) == 1 + idle;
 }
 
 static bool is_timer_due(heddle_loop *loop)

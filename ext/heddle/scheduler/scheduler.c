@@ -189,7 +189,8 @@ static VALUE scheduler_spawn(VALUE self, VALUE job)
  */
 static VALUE scheduler_interrupt(VALUE self, VALUE fiber, VALUE exception)
 {
-    heddle_fiber *record = heddle_fiber_find(heddle_loop_get(self), fiber);
+    heddle_loop *loop = heddle_loop_get(self);
+    heddle_fiber *record = heddle_fiber_find(loop, fiber);
     if (!record)
         return Qfalse;
     if (!RTEST(rb_obj_is_kind_of(exception, rb_eException)))

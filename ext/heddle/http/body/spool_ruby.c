@@ -90,7 +90,8 @@ static VALUE body_byteslice(VALUE self, VALUE offset, VALUE length)
     if (size > LONG_MAX)
         rb_raise(rb_eArgError, "a String can't have %" PRIu64 " bytes", size);
     VALUE bytes = rb_str_new(NULL, (long)size);
-    rb_str_set_len(bytes, (long)read_at(spool, start, RSTRING_PTR(bytes), (size_t)size));
+    size_t got = read_at(spool, start, RSTRING_PTR(bytes), (size_t)size);
+    rb_str_set_len(bytes, (long)got);
     RB_GC_GUARD(self);
     return bytes;
 }

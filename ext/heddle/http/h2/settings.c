@@ -97,7 +97,8 @@ void heddle_h2_take_settings(heddle_h2_session *session, const uint8_t *payload,
         return;
     }
     for (const uint8_t *at = payload, *end = payload + size; at < end; at += HEDDLE_H2_SETTING_SIZE) {
-        heddle_h2_error error = take_setting(session, (unsigned)at[0] << 8 | at[1], heddle_h2_get_32(at + 2));
+        unsigned id = (unsigned)at[0] << 8 | at[1];
+        heddle_h2_error error = take_setting(session, id, heddle_h2_get_32(at + 2));
         if (error != HEDDLE_H2_NO_ERROR) {
             heddle_h2_fail(session, error, "a setting has an invalid value");
             return;

@@ -57,7 +57,8 @@ static bool chose_h2(const heddle_connection *connection)
  */
 static bool begins_h2(const heddle_connection *connection, const char *bytes, size_t size)
 {
-    if (connection->transport.tls || !heddle_engine_of_connection(connection)->h2_over_plain)
+    const heddle_engine *engine = heddle_engine_of_connection(connection);
+    if (connection->transport.tls || !engine->h2_over_plain)
         return false;
     size_t most = size < HEDDLE_H2_PREFACE_SIZE ? size : HEDDLE_H2_PREFACE_SIZE;
     return !heddle_h1_of(connection)->answered && memcmp(bytes, HEDDLE_H2_PREFACE, most) == 0;
