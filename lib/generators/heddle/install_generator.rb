@@ -14,7 +14,8 @@ module Heddle
       def install
         command = File.expand_path("../../../exe/heddle", __dir__)
         keep = { true => ["--keep-puma"], false => ["--no-keep-puma"], nil => [] }.fetch(options[:keep_puma])
-        exit 1 unless system(RbConfig.ruby, command, "init", "--apply", *keep, chdir: destination_root)
+        done = system(RbConfig.ruby, command, "init", "--apply", *keep, chdir: destination_root)
+        exit 1 unless done
       end
     end
   end

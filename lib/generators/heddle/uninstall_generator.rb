@@ -13,7 +13,8 @@ module Heddle
       def uninstall
         command = File.expand_path("../../../exe/heddle", __dir__)
 
-        exit 1 unless system(RbConfig.ruby, command, "init", "--undo", chdir: destination_root)
+        done = system(RbConfig.ruby, command, "init", "--undo", chdir: destination_root)
+        exit 1 unless done
       end
     end
   end

@@ -25,7 +25,8 @@ module Heddle
         block = @named_by
         @named_by = nil
         label = annotation
-        Job.start(self, scheduler, block, -> { perform(label, &) })
+        work = -> { perform(label, &) }
+        Job.start(self, scheduler, block, work)
       end
 
       # Runs the task's block, and then sets the task's state as async does.

@@ -23,7 +23,8 @@ module Heddle
       # @param held [Array<Topics::Held>] the streams to begin
       # @return [void]
       def replay(topics, held)
-        @answer.call("confirm_history") if held.map { |one| begin_stream(topics, one) }.all?
+        complete = held.map { |one| begin_stream(topics, one) }.all?
+        @answer.call("confirm_history") if complete
       end
 
       private

@@ -237,7 +237,8 @@ module Heddle
         case command["command"]
         when "pong" then true
         when "history"
-          streams = @connection.subscriptions.__send__(:find, command).__send__(:streams).values.grep(Topics::Stream)
+          channel = @connection.subscriptions.__send__(:find, command)
+          streams = channel.__send__(:streams).values.grep(Topics::Stream)
           topics.replay(streams, history_of(command) || History.new({}))
           true
         else false

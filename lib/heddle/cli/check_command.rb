@@ -43,7 +43,8 @@ module Heddle
 
         configuration = configure
         check(configuration) if configuration
-        @output.puts(Report.new(configuration, application: @application, problems: @problems, changed: @changed).text)
+        report = Report.new(configuration, application: @application, problems: @problems, changed: @changed)
+        @output.puts(report.text)
         @problems.empty? ? DONE : FAILED
       end
 
@@ -78,7 +79,8 @@ module Heddle
         return unless @load
 
         configuration.export_environment
-        Server::Modes.fetch(configuration.mode).share(with_stdout_on_stderr { loader.load })
+        application = with_stdout_on_stderr { loader.load }
+        Server::Modes.fetch(configuration.mode).share(application)
         @application = "#{loader.path}, which can be loaded"
       end
 

@@ -19,7 +19,8 @@ module Heddle
       def self.enlarge
         return if VARIABLES.keys.any? { |name| ENV.key?(name) }
 
-        Kernel.exec(VARIABLES.transform_values { |name| RubyVM::DEFAULT_PARAMS.fetch(name).to_s }, *CommandLine.read)
+        sizes = VARIABLES.transform_values { |name| RubyVM::DEFAULT_PARAMS.fetch(name).to_s }
+        Kernel.exec(sizes, *CommandLine.read)
       end
     end
   end

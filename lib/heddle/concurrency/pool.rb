@@ -225,7 +225,8 @@ module Heddle
     end
 
     def rest
-      first = @idle.map { |slot| [slot.retire_at, closes_idle? ? slot.since + @idle_timeout : Float::INFINITY].min }.min
+      times = @idle.map { |slot| [slot.retire_at, closes_idle? ? slot.since + @idle_timeout : Float::INFINITY].min }
+      first = times.min
       [first - now, 0].max if first&.finite?
     end
 

@@ -20,7 +20,8 @@ module Heddle
           raw = @raw_connection
           return unless raw.is_a?(::PG::Connection)
 
-          disconnect! unless Postgresql.settle(raw) { heddle_abandon(raw) } && Postgresql.leave_pipeline(raw)
+          settled = Postgresql.settle(raw) { heddle_abandon(raw) }
+          disconnect! unless settled && Postgresql.leave_pipeline(raw)
         end
 
         # Passes the driver's connection to another fiber, which ends the running query and closes the connection.

@@ -125,7 +125,8 @@ module Heddle
         def alive?(connection)
           return false if streaming?(connection)
 
-          Fiber.blocking { IO.for_fd(connection.socket, autoclose: false).wait_readable(0) }.nil?
+          socket = IO.for_fd(connection.socket, autoclose: false)
+          Fiber.blocking { socket.wait_readable(0) }.nil?
         rescue ::Mysql2::Error
           false
         end

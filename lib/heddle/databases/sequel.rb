@@ -137,7 +137,8 @@ module Heddle
         def interrupted(sql, connection)
           return unless postgresql?(connection)
 
-          SPOILED[connection] = true if sql.start_with?("PREPARE ", "DEALLOCATE ") && !$ERROR_INFO.is_a?(::PG::Error)
+          spoiled = sql.start_with?("PREPARE ", "DEALLOCATE ") && !$ERROR_INFO.is_a?(::PG::Error)
+          SPOILED[connection] = true if spoiled
           settle(connection)
         end
 

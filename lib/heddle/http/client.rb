@@ -211,7 +211,8 @@ module Heddle
 
         location = @redirects.positive? ? Redirect.location(head) : nil
         unless location
-          return Response.new(head, yield(exchange, head, request), request.origin, request.target, exchange.trailers)
+          body = yield(exchange, head, request)
+          return Response.new(head, body, request.origin, request.target, exchange.trailers)
         end
         raise RedirectError, "more than #{@redirects} redirects; the last was to #{location}" unless redirects.positive?
 

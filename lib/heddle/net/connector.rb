@@ -74,7 +74,8 @@ module Heddle
       private
 
       def secure(socket, host, deadline)
-        Native.adopt_outbound(socket, @context.handshake(socket, host, earlier(now, @tls_timeout, deadline)))
+        secure = @context.handshake(socket, host, earlier(now, @tls_timeout, deadline))
+        Native.adopt_outbound(socket, secure)
       end
 
       def parse(endpoint)

@@ -16,7 +16,8 @@ module Heddle
       # @return [Integer] {DEFAULT}, or each worker's share of the container's limit of tasks if that is less; at least
       #   1
       def self.default(workers: 1, root: "/")
-        [DEFAULT, pids_max(root)&.div(workers)].compact.min.clamp(1, DEFAULT)
+        share = pids_max(root)&.div(workers)
+        [DEFAULT, share].compact.min.clamp(1, DEFAULT)
       end
 
       # @return [Integer, nil] the lowest limit of tasks in the control groups of this process; nil: no limit

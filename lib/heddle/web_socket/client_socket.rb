@@ -152,7 +152,8 @@ module Heddle
         fields["sec-websocket-protocol"] = [*protocols].join(", ") if [*protocols].any?
         headers = Arguments.fields("headers:", headers || {}).to_h { |name, value| own_field(name, value) }
         fields = { "host" => host }.merge(fields, headers)
-        "GET #{@uri.request_uri} HTTP/1.1\r\n#{HTTP::Client::Fields.lines(HTTP::Client::Fields.list(fields))}\r\n"
+        target = @uri.request_uri
+        "GET #{target} HTTP/1.1\r\n#{HTTP::Client::Fields.lines(HTTP::Client::Fields.list(fields))}\r\n"
       end
 
       def own_field(name, value)

@@ -47,7 +47,8 @@ module Heddle
           report("start", number)
           http = ::Net::HTTP.new(@host, @port, nil)
           http.open_timeout = http.read_timeout = TIMEOUT
-          report("end", number, status: http.start { http.get(@paths[number]) }.code.to_i)
+          answer = http.start { http.get(@paths[number]) }
+          report("end", number, status: answer.code.to_i)
         rescue StandardError => e
           report("failed", number, message: "#{e.class}: #{e.message}")
         end

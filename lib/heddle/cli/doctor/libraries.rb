@@ -63,7 +63,8 @@ module Heddle
             specs = Gem.loaded_specs.values
             return specs unless defined?(::Bundler::Runtime) && ENV["BUNDLE_GEMFILE"]
 
-            names = ::Bundler.definition.specs_for(::Bundler.definition.groups - NOT_IN_PRODUCTION).map(&:name)
+            groups = ::Bundler.definition.groups - NOT_IN_PRODUCTION
+            names = ::Bundler.definition.specs_for(groups).map(&:name)
             specs.select { |spec| names.include?(spec.name) }
           rescue StandardError
             specs

@@ -42,7 +42,8 @@ module Heddle
 
         def paragraph(outcome)
           head = Template.comment("#{@file.name}:#{outcome.call.line}: #{outcome.call.source}")
-          "#{head}#{outcome.remarks.map { |text| Template.comment(text) }.join}#{outcome.lines.join("\n")}\n"
+          remarks = outcome.remarks.map { |text| Template.comment(text) }
+          "#{head}#{remarks.join}#{outcome.lines.join("\n")}\n"
         end
 
         # Lines that keep defaults of Puma that differ from Heddle's defaults.

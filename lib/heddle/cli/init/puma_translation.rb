@@ -64,7 +64,8 @@ module Heddle
           @remarks = []
           @expression = nil
           mentioned = @mentioned.dup
-          Outcome.new(call, :translated, condition(call, translate(call)), @remarks)
+          lines = condition(call, translate(call))
+          Outcome.new(call, :translated, lines, @remarks)
         rescue NeedlessError => e
           Outcome.new(call, :needless, [], [e.message])
         rescue SkippedError => e

@@ -70,7 +70,8 @@ module Heddle
 
         def option(name, value)
           option = Options::BY_NAME.fetch(name)
-          literal = Options::Units.literal(option.unit, option.parse(value, name.to_s))
+          value = option.parse(value, name.to_s)
+          literal = Options::Units.literal(option.unit, value)
           ["#{name} #{@expression || (name == :port ? literal.delete("_") : literal)}"]
         rescue Server::ConfigurationError => e
           raise SkippedError, e.message

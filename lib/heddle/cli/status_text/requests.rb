@@ -28,7 +28,8 @@ module Heddle
         private
 
         def running
-          lines = each(:requests).sort_by { |_, one| -one[:age] }.map do |index, one|
+          found = each(:requests).sort_by { |_, one| -one[:age] }
+          lines = found.map do |index, one|
             row(index, one[:age], request("#{one[:method]} #{one[:target]}"), place(one[:at]))
           end
           List.new(lines.empty? ? "no request runs" : "running requests, oldest first", lines)
@@ -46,7 +47,8 @@ module Heddle
         end
 
         def slowest
-          lines = each(:slowest).sort_by { |_, one| -one[:seconds] }.map do |index, one|
+          found = each(:slowest).sort_by { |_, one| -one[:seconds] }
+          lines = found.map do |index, one|
             row(index, one[:seconds], request(one[:request]), "#{one[:status]}, #{Format.duration(one[:ago])} ago")
           end
           List.new("slowest responses of the last 5 minutes", lines)

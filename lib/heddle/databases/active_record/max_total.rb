@@ -21,7 +21,8 @@ module Heddle
             return unless config.configuration_hash[:max_total] && (sharing = Pool::Registry.sharing)
 
             name = "Active Record #{config.name} #{config.database}"
-            sharing.limit(name) { new(sharing.open(name, total_of(config))) }&.add(pool)
+            limit = sharing.limit(name) { new(sharing.open(name, total_of(config))) }
+            limit&.add(pool)
           end
 
           # @param config [ActiveRecord::DatabaseConfigurations::HashConfig]

@@ -51,7 +51,8 @@ module Heddle
         # @param location [String] the redirect's Location, possibly relative to origin and target
         # @return [Array(OriginPool, String, Hash)] see {#find}
         def follow(location, origin, target)
-          find(URI.join(encoded("#{origin}#{target}"), encoded(location)).to_s)
+          uri = URI.join(encoded("#{origin}#{target}"), encoded(location))
+          find(uri.to_s)
         rescue URI::Error, ArgumentError
           raise RedirectError, "#{origin}#{target} redirects to #{location.inspect}, which can't be followed"
         end

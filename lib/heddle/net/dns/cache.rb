@@ -54,7 +54,8 @@ module Heddle
         def ttl_of(answer)
           return FAILURE_TTL unless answer.is_a?(Message)
 
-          ttls = (answer.answers + answer.authorities + answer.additionals).map(&:ttl)
+          records = answer.answers + answer.authorities + answer.additionals
+          ttls = records.map(&:ttl)
           ttls << (Cache.negative_ttl(answer) or return 0) if answer.answers.empty? || answer.rcode == :NXDOMAIN
           ttls.min.clamp(@min_ttl, @max_ttl)
         end

@@ -69,7 +69,8 @@ module Heddle
         # @param networks [Networks, Array<String>, String] a set of networks, or arguments for {Networks.new}
         # @return [Boolean]
         def from?(networks)
-          (networks.is_a?(Networks) ? networks : @server.networks(Array(networks))).cover?(@source.address_bytes)
+          set = networks.is_a?(Networks) ? networks : @server.networks(Array(networks))
+          set.cover?(@source.address_bytes)
         end
 
         # Supports pattern matching with name, type, client and transport.

@@ -106,7 +106,8 @@ module Heddle
         end
 
         def ask_anew(query, deadline)
-          converse(Connector.new(@server.inspect_sockaddr, timeout: nil).connect(deadline:), query, deadline)
+          connector = Connector.new(@server.inspect_sockaddr, timeout: nil)
+          converse(connector.connect(deadline:), query, deadline)
         end
 
         # Keeps the connection if the reply was received. Otherwise closes it, because a late reply could be mistaken

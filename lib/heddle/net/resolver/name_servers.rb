@@ -25,7 +25,8 @@ module Heddle
         def addresses(name)
           types = @configuration.types
           answers = types.zip(ask(name, types).values_at(*types)).to_h.compact
-          combine(answers.to_h { |type, answer| [type, follow(answer, type)] }, types.size)
+          answers = answers.to_h { |type, answer| [type, follow(answer, type)] }
+          combine(answers, types.size)
         end
 
         # Asks one question until a server answers it.

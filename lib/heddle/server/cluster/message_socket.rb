@@ -77,7 +77,8 @@ module Heddle
           text, _, _, *controls = received
           return if text.nil? || text.empty?
 
-          parse(text, controls.flat_map { |control| control.unix_rights || [] })
+          ios = controls.flat_map { |control| control.unix_rights || [] }
+          parse(text, ios)
         rescue Errno::ECONNRESET # the other end was closed before it had read everything
           nil
         rescue SystemCallError, IOError => e

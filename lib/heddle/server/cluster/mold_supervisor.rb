@@ -136,7 +136,8 @@ module Heddle
         # @return [MoldHandle] a mold, which begins to load the application
         # @raise [SystemCallError]
         def start_mold(configuration)
-          @mold_spawner.fork_mold(Worker::Setting.new(configuration:, log: @log, resources:)) { @master.close_in_child }
+          setting = Worker::Setting.new(configuration:, log: @log, resources:)
+          @mold_spawner.fork_mold(setting) { @master.close_in_child }
         end
 
         # Returns the worker that has served the most requests, if it can become the new mold: it has served at least

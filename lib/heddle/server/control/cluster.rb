@@ -52,7 +52,8 @@ module Heddle
         # @return [String, nil] why the server should be restarted; nil: it is alive. One stuck worker is no reason for
         #   a restart, because the master replaces that worker.
         def dead
-          blocked = handles.select(&:serving?).map { |one| scoreboard(one)[:busy_for] || 0 }
+          serving = handles.select(&:serving?)
+          blocked = serving.map { |one| scoreboard(one)[:busy_for] || 0 }
           "no worker's loop has run for #{blocked.min.round(1)} s" if blocked.any? && blocked.min > DEAD_AFTER
         end
 

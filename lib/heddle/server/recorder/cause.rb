@@ -151,7 +151,8 @@ module Heddle
         end
 
         def waited(request, part, began, ended, depth, libraries)
-          place, here, seconds = longest(own(request, began, ended).select { |one| one.part == part }, began, ended)
+          waits = own(request, began, ended).select { |one| one.part == part }
+          place, here, seconds = longest(waits, began, ended)
           times = " (#{here.size} times)" if here && here.size > 1
           what = WAITS.fetch(part)
           what += " (#{libraries.join(", ")})" if part == :offloaded && libraries.any?

@@ -71,7 +71,8 @@ module Heddle
         # @param request [Integer] the request's number
         # @return [String] its method and path; "a request" if they are not recorded any more
         def name(request)
-          number, text = @names.unpack("QZ*", offset: (request ^ (request >> 20)) % NAMES * NAME_SIZE)
+          slot = (request ^ (request >> 20)) % NAMES
+          number, text = @names.unpack("QZ*", offset: slot * NAME_SIZE)
           number == request && !text.empty? ? text.force_encoding(Encoding::UTF_8).scrub : "a request"
         end
 
