@@ -79,13 +79,17 @@ static void become_idle(heddle_connection *connection)
 
 void heddle_h1_proceed(heddle_connection *connection)
 {
-    heddle_h1_next next = heddle_h1_of(connection)->after_sending;
-    if (next == HEDDLE_H1_THEN_IDLE)
+    switch ((heddle_h1_next)heddle_h1_of(connection)->after_sending) {
+    case HEDDLE_H1_THEN_IDLE:
         become_idle(connection);
-    else if (next == HEDDLE_H1_THEN_LINGER)
+        break;
+    case HEDDLE_H1_THEN_LINGER:
         begin_linger(connection);
-    else
+        break;
+    case HEDDLE_H1_THEN_CLOSE:
         heddle_sockets_close_idle(connection);
+        break;
+    }
 }
 
 void heddle_h1_send_rest(heddle_connection *connection, heddle_h1_next next)
