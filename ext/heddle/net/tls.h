@@ -70,7 +70,7 @@ heddle_tls *heddle_tls_new(heddle_tls **list, VALUE acceptor);
 void heddle_tls_free(heddle_tls *tls);
 void heddle_tls_mark(const heddle_tls *list);
 
-/* Called when the handshake begins on the record's socket. From now on limits how many messages the peer may send. */
+/* Called when the handshake begins on the record's socket. Begins to limit how many messages the peer may send. */
 void heddle_tls_begin_handshake(heddle_tls *tls);
 /* Sets the record for which this thread's calls of the library count messages; NULL: none. */
 void heddle_tls_count(heddle_tls *tls);

@@ -17,9 +17,9 @@ static const int64_t FULL_INTERVAL = 1000 * 1000 * 1000;
 /*
  * A call. The record lies on the stack of its fiber. No other thread uses that stack after the fiber has left the call:
  * - The offload thread uses the record until it posts the completion message, with heddle_threads_lock held.
- * - Only the loop's thread opens that message. From then on, no other thread uses the record. The fiber leaves the call
- *   only afterwards, even if an exception is raised in the fiber before that. Before it leaves, the fiber
- *   acquires heddle_threads_lock once, so the offload thread must have released it.
+ * - Only the loop's thread opens that message. After that, no other thread uses the record. The fiber leaves the call
+ *   only after the message was opened, even if an exception was raised in the fiber earlier. To make sure that the
+ *   offload thread has released heddle_threads_lock, the fiber acquires this lock once before it leaves the call.
  * - If the fiber is woken in another way, it leaves its park. That makes the park's token invalid, so a later wake-up
  *   has no effect.
  */

@@ -71,7 +71,10 @@ typedef struct {
 
 /* Returns 0 or -errno. */
 int heddle_history_create(heddle_history *history, const heddle_history_limits *limits);
-/* Takes ownership of both descriptors, and closes them on failure, too. Returns -EPROTO if the layout differs. */
+/*
+ * Takes ownership of both descriptors; if it fails, it closes them. Returns 0 or -errno; -EPROTO if the memory has
+ * another layout.
+ */
 int heddle_history_open(heddle_history *history, int memory_fd, int wake_fd);
 void heddle_history_close(heddle_history *history); /* idempotent */
 

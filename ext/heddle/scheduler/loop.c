@@ -88,7 +88,7 @@ static void empty_slots(heddle_loop *loop)
 /*
  * In a forked child the parent's fibers are copies that never run again, except the fiber that called fork. This
  * function discards all waits, timers and descriptors, and frees the records of the other fibers. If the loop's own
- * thread has forked, it also detaches the time limits and interrupt masks on the stacks of these fibers.
+ * thread has forked, the function also detaches the time limits and interrupt masks on the stacks of these fibers.
  */
 static void forget_parent(heddle_loop *loop)
 {

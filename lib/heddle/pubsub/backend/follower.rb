@@ -77,8 +77,8 @@ module Heddle
           connection&.close
         end
 
-        # Chooses the offset to begin after. If the history has the backend's epoch and the backend still has the
-        # following message, continues after the history's last message.
+        # Chooses the offset to begin after. Continues after the history's last message if the history has the backend's
+        # epoch, and the backend still has all later messages.
         def begin_at(state)
           epoch, offset, follows = History.state
           before = [state.oldest - 1, state.count - RECENT].max

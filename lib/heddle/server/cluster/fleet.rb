@@ -103,7 +103,8 @@ module Heddle
         def start(index, replaces: nil)
           return unless mold&.ready?
 
-          @unknown_exits.clear if @workers.all?(&:pid) # exits of orphans only; a new worker may get the pid of one
+          # If all workers have a pid, the unknown exits are those of orphans, and the new worker may get such a pid.
+          @unknown_exits.clear if @workers.all?(&:pid)
           ours, theirs = MessageSocket.pair
           slot = @scoreboard.claim(mold.generation, index) or return ours.close
           rank = reserve_rank(index)

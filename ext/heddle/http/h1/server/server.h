@@ -61,8 +61,8 @@ extern const heddle_exchange_operations heddle_h1_exchange_operations;
 extern const heddle_http_protocol heddle_h1_http_protocol;
 
 /*
- * Queues the response to a rejected request. Returns false if there is no memory for it. `content`: send content, too.
- * `retry_after`: the value of the Retry-After field, or NULL.
+ * Queues the response to a rejected request. Returns false if there is no memory for it. `content`: false for a HEAD
+ * request, whose response has no content. `retry_after`: the value of the Retry-After field, or NULL.
  */
 bool heddle_h1_add_rejection(heddle_connection *connection, const heddle_rejection *rejection, bool content,
                              const char *retry_after);
