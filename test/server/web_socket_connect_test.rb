@@ -155,6 +155,20 @@ class WebSocketConnectTest < Minitest::Test
     assert_equal 1006, socket.close_code
   end
 
+  def test_a_server_that_sends_without_a_pause_leaves_turns_to_other_fibers
+    sent = Thread::Queue.new
+    socket = answering(UPGRADE) { |server| sent << server.write("\x8a\x00" * 50_000, "\x81\x04late") }
+    sent.pop
+    turns = 0
+    message = Heddle.run do
+      Heddle.async(background: true) { loop { sleep(0) && turns += 1 } }
+      socket.read
+    end
+
+    assert_equal "late", message
+    assert_operator turns, :>=, 5
+  end
+
   # From its second look on, the clock of this socket is beyond all limits.
   def let_time_pass(socket)
     looks = 0

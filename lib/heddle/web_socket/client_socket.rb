@@ -192,7 +192,8 @@ module Heddle
         @heard = now
         @pinged = false
         @codec.read(bytes).each { |event| handle(*event) }
-        # a server that sends without a pause must not outlast the deadline
+        # a server that sends without a pause must not keep other fibers from running, and not outlast the deadline
+        sleep(0)
         raise IO::TimeoutError, "no message came in time" if deadline && now >= deadline && @messages.empty?
       rescue IO::TimeoutError
         ping_or_finish if @ping && now >= @heard + @ping
