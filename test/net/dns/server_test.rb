@@ -35,6 +35,24 @@ class DNSServerTest < Minitest::Test
     end
   end
 
+  # Messages without a byte are the shortest ones.
+  def test_a_connection_with_many_messages_takes_turns_with_queries
+    server = nil
+    counts = []
+    program = lambda do |query|
+      sleep(0) until (counts << server.statistics[:queries]).last > 20_000
+      query.answer("192.0.2.1")
+    end
+    serving(program, deadline: LIMIT) do |dns|
+      server = dns.server
+      asking = Thread.new { dns.ask("a.test", :A) }
+      wait_until("the query") { server.under_way == 1 }
+      dns.tcp { |socket| socket.write("\0" * 40_000) && asking.join }
+    end
+
+    assert_operator counts.each_cons(2).map { |before, after| after - before }.max, :<=, 512
+  end
+
   def test_over_the_deadline_the_client_gets_servfail_and_the_program_is_cancelled
     ended = Thread::Queue.new
     program = lambda do |query|

@@ -9,7 +9,8 @@ module Heddle
 
         # Maximum number of running queries on one connection. At the limit, reading stops until a query is done.
         MAX_QUERIES = 64
-        READ_SIZE = 16_384
+        # Bytes that are read at once; other fibers run before the next read. A client may send messages of no bytes.
+        READ_SIZE = 512
 
         # @return [String] 4 or 16 bytes
         attr_reader :address_bytes
@@ -61,6 +62,7 @@ module Heddle
           while (bytes = read)
             @buffer << bytes
             take_queries
+            sleep(0)
           end
           await_responses
         rescue IOError, SystemCallError
