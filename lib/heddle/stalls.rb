@@ -156,7 +156,7 @@ module Heddle
       end
 
       # Decides whether the stall gets a log line. If so, stores in the stall how many stalls of the same endpoint
-      # (outside of requests: of the same place) got no line since the last line.
+      # (outside of requests: of the same place) got no line since the last one.
       def line_for?(stall)
         return false if Switch.own?(stall) || stall.backtrace.any? { |frame| DEBUGGERS.match?(frame) }
 

@@ -21,13 +21,13 @@ typedef enum {
 
 typedef struct {
     /*
-     * Begins this protocol on a connection that has no protocol yet, or replaces the connection's protocol. NULL if the
-     * protocol begins in another way.
+     * Begins this protocol on a connection that has no protocol yet, or replaces the connection's protocol. NULL for
+     * WebSockets and event streams, which begin when the application accepts a request for one.
      */
     HEDDLE_LAST_USE void (*begin)(heddle_connection *connection);
     /*
      * Sends a response with this status, and closes the connection. Called when the client's first bytes are not what
-     * the listener expects.
+     * the listener expects. Only HTTP/1.1 has this operation.
      */
     HEDDLE_LAST_USE void (*begin_rejecting)(heddle_connection *connection, int status, const char *reason);
     /*

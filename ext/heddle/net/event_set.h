@@ -43,7 +43,7 @@ typedef struct {
 struct heddle_event_set {
     const heddle_event_set_operations *operations;
     heddle_sockets *sockets;
-    int connections_fd, listeners_fd; /* epoll sets */
+    int connections_fd, listeners_fd; /* two epoll sets; -1 in selector_set.c */
     heddle_waiter connections_waiter, listeners_waiter;
     /* events may be left: the last harvest has reached its limit, or an event was reported at once (selector_set.c) */
     bool unfinished;

@@ -97,7 +97,7 @@ bool heddle_rounds_use_turn(heddle_sockets *sockets, heddle_work *work)
 
 void heddle_rounds_release(heddle_sockets *sockets)
 {
-    /* The tick of the last turn ended with a poll (force_poll). So in any later tick the loop has polled since then. */
+    /* force_poll was called when the items were deferred. So in any later tick the loop has polled since then. */
     if (sockets->rounds.deferred.count && sockets->rounds.tick != sockets->loop->statistics.ticks)
         release_deferred(sockets);
 }

@@ -64,8 +64,8 @@ void heddle_threads_settle(void);
 /* Creates the record of the calling thread. Returns NULL if out of memory. */
 heddle_offload_thread *heddle_threads_attach(void);
 /*
- * Runs jobs. Returns true when there was no job for a while, and false when the thread was interrupted: then the caller
- * checks for interrupts, and may call this function again. Called without the GVL.
+ * Runs jobs. Returns true when there was no job for a while. Returns false when the thread was interrupted or has ended
+ * a job with `last`: then the caller checks for interrupts, and may call this function again. Called without the GVL.
  */
 bool heddle_threads_serve(heddle_offload_thread *thread);
 /* Makes heddle_threads_serve return, and interrupts its job. */

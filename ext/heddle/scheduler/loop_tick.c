@@ -19,7 +19,7 @@ static const int64_t SWEEP_INTERVAL = 50 * 1000 * 1000;
 static const int64_t POLL_INTERVAL = 20 * 1000;
 
 /*
- * The interval of polls if no fiber is ready, but work, such as requests, has not begun yet (ns). It is longer than
+ * The interval of polls (ns) while no fiber is ready, but requests or other work wait to begin. It is longer than
  * POLL_INTERVAL, because most of this work suspends its fiber soon after it has begun.
  */
 static const int64_t BEGIN_INTERVAL = 200 * 1000;

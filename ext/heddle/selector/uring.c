@@ -385,8 +385,8 @@ static void uring_abandon(heddle_selector *selector)
 }
 
 /*
- * The ID of the process in which a probe has succeeded, or 0. That process need not probe again, which would open
- * another ring.
+ * The ID of the process in which a probe has succeeded, or 0. That process does not probe again, because each probe
+ * opens a ring.
  */
 static _Atomic pid_t allowed_process;
 

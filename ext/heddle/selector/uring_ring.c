@@ -119,8 +119,8 @@ static void register_index(heddle_ring *ring)
 }
 
 /*
- * Frees the registered index, if there is one. Otherwise it would keep the ring open until the thread ends, and a
- * thread can have only 16 indexes.
+ * Frees the registered index, if there is one. An index that is not freed keeps the ring open until the thread ends,
+ * and a thread can have only 16 indexes.
  */
 static void unregister_index(const heddle_ring *ring)
 {

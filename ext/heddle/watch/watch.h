@@ -48,9 +48,9 @@ heddle_heartbeat *heddle_heartbeat_acquire(void *loop, uintptr_t thread);
 void heddle_heartbeat_release(heddle_heartbeat *heartbeat);
 
 /*
- * A rescue acts for a loop while the loop is stuck, for example by handing off the loop's connections. Both functions
- * are called with the watch thread's mutex held, so that no fork happens meanwhile. They must be quick, must not wait
- * for the GVL, and must not call Ruby.
+ * A rescue acts for a loop while the loop is stuck, for example by handing off the loop's connections. `on_stuck` and
+ * `on_recovered` are called with the watch thread's mutex held, so that no fork happens meanwhile. They must be quick,
+ * must not wait for the GVL, and must not call Ruby.
  */
 typedef struct heddle_rescue heddle_rescue;
 struct heddle_rescue {

@@ -23,8 +23,8 @@ static inline size_t heddle_header_limit(const heddle_http_limits *limits)
 /*
  * Must the head be read from its start again? An earlier call has found the first `seen` bytes valid and incomplete.
  * Returns false if all `size` bytes together are valid and incomplete, too. `start` is the offset of the first line.
- * `lines` has the same settings as for heddle_field_lines_read. Usually only the lines with new bytes are read here.
- * Otherwise a head of n bytes that arrives byte by byte would cost O(n²).
+ * `lines` has the same settings as for heddle_field_lines_read. Usually only the lines with new bytes are read here. If
+ * all lines were read each time, a head of n bytes that arrives byte by byte would cost O(n²).
  */
 bool heddle_head_needs_reading(heddle_field_lines lines, uint32_t start, size_t size, size_t seen,
                                const heddle_http_limits *limits);

@@ -327,8 +327,8 @@ void heddle_h2_take_ping(heddle_h2_session *session, const heddle_h2_frame *fram
 
 void heddle_h2_take_window_update(heddle_h2_session *session, uint32_t id, uint32_t increment);
 /*
- * Credits `size` consumed bytes to the windows, which WINDOW_UPDATE announces to the peer. Without a stream, only the
- * connection's window is credited. Discarded bytes count as consumed.
+ * Credits `size` consumed bytes to the windows of the stream and the connection. WINDOW_UPDATE announces the credit to
+ * the peer. If `stream` is NULL, only the connection's window is credited. Discarded bytes count as consumed.
  */
 void heddle_h2_credit(heddle_h2_session *session, heddle_h2_stream *stream, uint32_t size);
 

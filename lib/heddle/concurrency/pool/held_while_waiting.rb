@@ -2,7 +2,8 @@
 
 module Heddle
   class Pool
-    # Finds connections whose fibers wait for something else, for example for another service during a transaction.
+    # Finds connections whose fibers wait for something other than the connection, for example for another service
+    # during a transaction.
     #
     # @api private
     module HeldWhileWaiting

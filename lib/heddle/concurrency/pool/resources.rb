@@ -8,9 +8,9 @@ module Heddle
     private
 
     # May the pool make another resource, according to its own limit? An empty pool makes one resource at a time.
-    # Otherwise the number of resources being made never exceeds the number of existing ones. So a burst of tasks does
-    # not make the whole pool at once, and these tasks can get resources that are released meanwhile. After a failure,
-    # a pool that is not empty makes no resource for `retry_after` seconds.
+    # In any other pool, the number of resources being made never exceeds the number of existing ones. So a burst of
+    # tasks does not make the whole pool at once, and these tasks can get resources that are released meanwhile. After a
+    # failure, a pool that is not empty makes no resource for `retry_after` seconds.
     def grow?
       return false if size + @creating >= limit
 

@@ -51,7 +51,7 @@ module Heddle
             end
             piece = @stream.read(PIECE) or return @stream.ended? ? nil : raise(failure)
           end
-          flush # sends WINDOW_UPDATE, so that the server may send as much again
+          flush # sends WINDOW_UPDATE, so that the server may send as many bytes again
           piece
         end
 
