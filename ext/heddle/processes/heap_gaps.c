@@ -6,8 +6,8 @@
 
 /*
  * In bytes. Gaps of SPARED bytes and more are not filled: malloc_trim returns their whole pages to the system, so the
- * kernel never copies these pages for a child. These gaps are allocated, in blocks of MOST_SPARED bytes and less, only
- * while the smaller gaps are filled.
+ * kernel never copies these pages for a child. While the smaller gaps are filled, these gaps are allocated in blocks of
+ * MOST_SPARED bytes and less, so that malloc does not split them. Afterwards they are freed.
  */
 enum { SPARED = 4096, MOST_SPARED = 65536, ALIGNMENT = 2 * sizeof(size_t) };
 /* How many blocks of one size malloc's cache of a thread holds by default, at most, in any version of glibc. */

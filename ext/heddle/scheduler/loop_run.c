@@ -24,8 +24,8 @@ static VALUE repeat_ticks(VALUE data)
         do {
             heddle_loop_tick(loop);
             /*
-             * A forked child has no fiber left that can wake this one. Its program called fork without a block, and
-             * should have ended.
+             * This fiber has called fork without a block. In the child it has done its work, and no other fiber is left
+             * that can wake it. The program should have ended the child.
              */
             if (loop->run.forked_by && run->until->idle && !heddle_loop_has_live_fiber(loop))
                 rb_exit(EXIT_SUCCESS);

@@ -96,7 +96,7 @@ module Heddle
       #
       # @param scheduler [Scheduler]
       # @param server [Symbol, nil] the shard, if the pool has several
-      # @raise [Exception] the library's error for a missing connection, if none can ever be returned
+      # @raise [Exception] the library's error for a missing connection, if no connection can ever be returned
       def wait(scheduler, server = nil, &)
         return Account.wait_for(Account::CHECKOUT, &) unless keeps_connections?(scheduler, server)
 
