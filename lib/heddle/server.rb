@@ -20,8 +20,8 @@ module Heddle
 
     ConfigurationError = Options::ConfigurationError
 
-    # Constants that {load_everything} leaves out: they are used only at the start, in a single mode, or by
-    # applications.
+    # Constants that {load_everything} leaves out, because only the start of a server, one of the modes, or applications
+    # use them.
     NOT_SERVING = %i[Backend Client ClientSocket DevelopmentChecks Error HandshakeError OptionPage Pidfile SystemdBind
                      UnixBind].freeze
     private_constant :NOT_SERVING

@@ -3,7 +3,7 @@
 /*
  * A reserve is a standby worker, which accepts nothing while any other worker runs. When all of them are blocked, it
  * starts to accept clients, and connections that the watch threads of the blocked workers hand off. As soon as another
- * worker runs again, the reserve stops accepting and hands off its idle connections to that worker.
+ * worker runs again, the reserve stops accepting and hands off its idle connections to running workers.
  *
  * A reserve does not start a request with a label (method and path without IDs) that blocks a worker now, because this
  * request could block the reserve, too. It keeps such requests in a separate list. When it stops serving, it hands them

@@ -33,7 +33,7 @@ typedef struct {
     void (*served)(heddle_work *work, VALUE object);
     /*
      * Returns whether the client has probably left while the item was queued. `now` is from heddle_clock_coarse. NULL:
-     * never.
+     * the item is served even if the client has left.
      */
     bool (*is_abandoned)(heddle_work *work, int64_t now);
     /* Called instead of `object`, `serve` and `served` if the item will not be served. */
