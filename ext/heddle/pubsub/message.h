@@ -23,7 +23,7 @@ typedef VALUE heddle_message_encoder(heddle_message *message, VALUE key, void *c
 struct heddle_message {
     const char *topic;
     size_t topic_size;
-    char epoch[16]; /* its position is "epoch:offset" */
+    char epoch[16]; /* the message's position is "epoch:offset" */
     uint64_t offset;
     /* the topic has no message between this offset and `offset`; 0 outside of a broadcast */
     uint64_t previous_offset;

@@ -64,7 +64,7 @@ struct heddle_timeout {
     VALUE asked;     /* the exception that the caller of timeout_after requested, see convert_exception */
     VALUE message;
     VALUE raised;    /* the exception that was raised for this timeout, or Qundef */
-    bool fired;
+    bool fired;      /* its time has passed */
     bool delayed;    /* an interrupt mask has delayed it, at a wait or a preemption; it is raised when the mask ends */
 };
 

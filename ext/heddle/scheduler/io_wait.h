@@ -14,8 +14,8 @@ struct heddle_io_wait {
     heddle_park park;
     heddle_waiter waiter;
     VALUE io;
-    int result;
-    bool linked;
+    int result;    /* when the wait has ended: a readiness mask, 0 after the timeout, or -errno */
+    bool linked;   /* the wait is in the list of its descriptor */
     bool reopened; /* IO#reopen has given the descriptor another file */
     /*
      * `io` does not own its descriptor, so the number may belong to another file by now: `device` and `inode` identify

@@ -36,8 +36,12 @@ typedef struct {
     uint32_t fields_per_feed;     /* fields that are decoded in one feed; a block that reaches the limit is completed */
     uint32_t refused_burst;       /* streams refused because of max_streams; tokens, refilled at reset_rate */
     uint32_t reset_burst, reset_rate; /* streams that either side ends early; tokens, and tokens a second */
-    uint32_t control_burst, control_rate; /* control frames, empty frames, frames on closed streams; tokens */
-    /* bytes; the connection fails if an eighth of all received bytes exceeds the payload of both directions by more */
+    /* control frames, empty frames, and frames on closed streams; tokens, and tokens a second */
+    uint32_t control_burst, control_rate;
+    /*
+     * In bytes. The connection fails if an eighth of all received bytes exceeds the payload of both directions by more
+     * than this.
+     */
     uint32_t overhead;
     uint32_t control_answers;     /* acknowledgements of SETTINGS and PING that were not pulled yet */
     /*
