@@ -28,7 +28,8 @@ module Heddle
 
       GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
       FRAGMENTS = 1_000
-      # The message limit, in bytes, divided by this number is the maximum number of fragments, but at least FRAGMENTS.
+      # A message may have one fragment for each of this number of bytes of the message limit, or FRAGMENTS if that is
+      # more.
       BYTES_PER_FRAGMENT = 1_024
       # Maximum bytes of one read.
       PIECE = 65_536

@@ -7,7 +7,7 @@ module Heddle
       class ReceivedResponse
         # @return [Integer]
         attr_reader :status
-        # @return [String] the reason phrase after the status, which has no meaning
+        # @return [String] the reason phrase, a text without a meaning for the protocol
         attr_reader :reason
         # @return [Array<String>] names in lower case and values, alternating, in the order of the response
         attr_reader :fields
