@@ -68,8 +68,7 @@ module ActionCable
         def listen(channel)
           ::Heddle::PubSub.subscribe(channel) do |message|
             if message.reset?
-              next @logger.warn("broadcasts of #{channel} were lost: too many came at once, or pub/sub has lost some " \
-                                "for another reason")
+              next @logger.warn("broadcasts of #{channel} were lost: too many came at once, or pub/sub lost messages")
             end
 
             broadcast(channel, message.data.dup.force_encoding(Encoding::UTF_8))
