@@ -24,7 +24,7 @@ typedef struct heddle_sockets heddle_sockets;
 
 typedef struct {
     heddle_ready_list deferred;
-    uint64_t tick;   /* the loop's tick that force_poll (work_rounds.c) was last called in, and so ended with a poll */
+    uint64_t tick;   /* the tick of the last call of force_poll (work_rounds.c), which made that tick end with a poll */
     uint32_t number; /* the number of the current round, 1 or more */
     uint32_t served; /* the latest round of addresses (ready_list.c) of which an item was served */
     size_t first_turns; /* how many connections may still have their first turn before the deferred items */

@@ -4,8 +4,8 @@ module Heddle
   class Scheduler
     # Ruby threads that run blocking work, so that only the calling fiber waits.
     #
-    # The pool has no maximum size. With one it could deadlock, because running work may wait for queued work. So a
-    # thread is started whenever more work is queued than threads are idle. Idle threads end after {IDLE} seconds.
+    # The pool has no maximum size. With a maximum it could deadlock, because running work may wait for queued work. So
+    # a thread is started whenever more work is queued than threads are idle. Idle threads end after {IDLE} seconds.
     #
     # @api private
     class ThreadPool

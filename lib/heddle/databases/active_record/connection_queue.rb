@@ -5,7 +5,7 @@ module Heddle
     module ActiveRecord
       # Prepended to the class of Active Record's queue of idle connections, in which fibers wait. Counts the waits, so
       # that the server begins no more requests than the pool can serve. If a task is cancelled or killed just when it
-      # gets a connection, another task gets it.
+      # gets a connection, another task gets this connection.
       module ConnectionQueue
         # The statistics of a queue.
         Statistics = Struct.new(:waits, :wait_seconds, :timeouts)

@@ -9,8 +9,8 @@ module Heddle
       class EventStream
         # Longest pause in seconds while the server can't be reached.
         LONGEST_PAUSE = 60
-        # Shortest pause in seconds that a server may ask for (`retry`). With none, the client would reconnect without
-        # end, also to a server that can't be reached: a pause of 0 does not double.
+        # Shortest pause in seconds that a server may ask for (`retry`). If 0 were allowed, the client would
+        # reconnect without any pause, also to a server that can't be reached, because a pause of 0 does not double.
         SHORTEST_RETRY = 0.1
         # Errors that a reconnect can't solve.
         FINAL = [TLSError, PrivateAddressError, ProtocolError, DecodingError, BodyTooLargeError, RedirectError].freeze
