@@ -33,8 +33,7 @@ module Heddle
 
         report = client.status # called before the screen changes, because it raises if no server runs
         unless terminal? && $stdin.tty?
-          raise UsageError, "heddle top needs a terminal; heddle status works without a " \
-                            "terminal"
+          raise UsageError, "heddle top needs a terminal; heddle status works without a terminal"
         end
 
         watch(report)

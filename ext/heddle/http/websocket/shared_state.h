@@ -22,8 +22,7 @@ typedef struct {
     heddle_deflater *deflater; /* shared by all sockets that have negotiated permessage-deflate; NULL: none yet */
     VALUE loader;          /* makes the handlers of handed-off sockets, see handoff.c; 0: there is none */
     VALUE clients;         /* an Array with the WebSocket::Session of each socket at its slot; 0: none yet */
-    uint32_t free_slot;    /* the first free slot; each free slot contains the number of the next one */
-    uint32_t slot_count;   /* how many slots exist */
+    uint32_t free_slot, slot_count; /* the first free slot, which contains the next one's index; the number of slots */
     uint16_t retire_code;  /* the close code when the server stops (chosen by server/drain.rb) … */
     int64_t retire_time;   /* … and the time over which the close frames are spread, ns */
     int64_t retire_end;    /* a socket waits for the end of its on_shutdown at most until then: CLOCK_MONOTONIC, ns */

@@ -64,8 +64,7 @@ module Heddle
         def initialize(path)
           @name = path
           unless File.file?(path)
-            raise UsageError, "the file #{path} does not exist: --from must be the path of Puma's configuration " \
-                              "file"
+            raise UsageError, "the file #{path} does not exist: --from must be the path of Puma's configuration file"
           end
 
           @source = File.read(path, encoding: Encoding::UTF_8)

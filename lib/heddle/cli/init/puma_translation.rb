@@ -86,8 +86,7 @@ module Heddle
           refuse_untranslated(call, PumaSettings::UNTRANSLATED[name]) if PumaSettings::UNTRANSLATED.key?(name)
           return if call.conditions
 
-          raise SkippedError, "it is inside of a loop, a method or another block: move it to the top level of the " \
-                              "file"
+          raise SkippedError, "it is inside of a loop, a method or another block: move it to the top level of the file"
         end
 
         def refuse_untranslated(call, why)

@@ -214,8 +214,7 @@ module Heddle
 
         # Called when a mold has ended before it had loaded the application.
         def handle_failed_load(mold, status)
-          reason = mold.failure || "the process that loads the application has ended: " \
-                                   "#{ExitReason.describe(status)}"
+          reason = mold.failure || "the process that loads the application has ended: #{ExitReason.describe(status)}"
           if @reload&.mold.equal?(mold)
             @reload.abandon(ErrorText.one_line(reason))
           elsif fleet.empty?
