@@ -74,6 +74,24 @@ class WholeAnswersTest < ClientCase
     assert_raises(Client::TotalTimeoutError) { in_loop { client.get("/") } }
   end
 
+  def test_a_stream_without_a_pause_leaves_turns_to_other_fibers
+    sent = Thread::Queue.new
+    server = serve do |socket, _|
+      sent << socket.write("HTTP/1.1 200 OK\r\nContent-Length: 500000\r\n\r\n", "x" * 500_000)
+    end
+    turns = 0
+    pieces = Heddle.run do
+      Heddle.async(background: true) { loop { sleep(0) && turns += 1 } }
+      Client.new(server.url, proxy: nil).stream(:get, "/") do |response|
+        sent.pop
+        turns = 0
+        response.each.count
+      end
+    end
+
+    assert_operator turns, :>=, pieces
+  end
+
   def test_a_stream_without_a_pause_ends_with_the_total_limit
     server = serve_bytes("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc")
     client = Client.new(server.url, proxy: nil, timeout: { total: 60 })
