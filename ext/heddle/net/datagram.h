@@ -23,7 +23,7 @@ typedef struct {
         struct sockaddr_in ipv4;
         struct sockaddr_in6 ipv6;
     } remote;
-    /* the local address: 4 or 16 bytes, depending on the family; no response can be sent from a multicast address */
+    /* the local address: 4 or 16 bytes, depending on the family; not used for a response if it is multicast */
     uint8_t own[16];
     uint32_t own_interface; /* IPv6 only: the interface, without which a link-local address is not unique */
     bool has_own;           /* `own` is set: only on a socket that is bound to a wildcard address */

@@ -1,4 +1,7 @@
-/* Keeps the exceptions that are raised for a preempted fiber, and decides when the fiber raises them. */
+/*
+ * Keeps the exceptions that are raised for a preempted fiber, and tests where Ruby would raise them. preempt.c decides
+ * which one a preempted fiber raises, and pending_exceptions.c what its next wait raises.
+ */
 
 #include "preempt/preempt.h"
 

@@ -27,7 +27,10 @@
  */
 bool heddle_exception_deliver(heddle_loop *loop, VALUE exception);
 
-/* Makes the fiber raise the exception at its next wait, or when it has used up its next time slice. */
+/*
+ * Makes the fiber raise the exception at its next wait. That of a passed Timeout.timeout may be raised earlier, when the
+ * fiber is preempted.
+ */
 void heddle_exception_postpone(heddle_fiber *fiber, VALUE exception);
 
 /*

@@ -1,10 +1,10 @@
 #pragma once
 
 /*
- * Waits for IO objects that Heddle has not created. They are listed by descriptor. Before Ruby 4.0 no hook reports that
- * an IO was closed, so the loop searches the waits for closed IOs before it blocks, at most once in SWEEP_INTERVAL
- * (loop_tick.c). From Ruby 4.0 on, it does so only while there are waits with `by_number`. A new wait for a descriptor
- * first ends the waits for closed IOs that had this descriptor.
+ * The waits of fibers for IO objects that Heddle has not created. The waits are listed by descriptor. Before Ruby 4.0
+ * no hook reports that an IO was closed. So before the loop blocks, it checks whether any wait's IO is closed, at most
+ * once in SWEEP_INTERVAL (loop_tick.c). From Ruby 4.0 on, it does so only while there are waits with `by_number`. A new
+ * wait for a descriptor first ends the waits for closed IOs that had this descriptor.
  */
 
 #include "scheduler/loop.h"

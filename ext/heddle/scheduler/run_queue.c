@@ -25,8 +25,9 @@ static VALUE transfer_checked(VALUE fiber)
 }
 
 /*
- * Switches to a fiber that was left by Fiber#raise or #transfer, and queued again. Ignores a FiberError: other code has
- * switched to the fiber meanwhile, or the fiber has resumed a nested fiber, which will return to it.
+ * Switches to a fiber that has called #raise or #transfer of another fiber, and was queued so that it continues
+ * (heddle_park_finish_switch). Ignores a FiberError: other code has switched to the fiber meanwhile, or the fiber has
+ * resumed a nested fiber, which will return to it.
  */
 static void dispatch_put_back(heddle_loop *loop, heddle_park *entry)
 {

@@ -93,7 +93,7 @@ module Heddle
                       "than the mold (the process that forks the workers). Reduce the option workers, or use a " \
                       "larger container",
         message_failed: "worker {worker} failed to handle a message from the master: {error}< ({place})>",
-        mold_not_forked: "worker {worker} can't fork the mold, the process that would fork new workers: {reason}",
+        mold_not_forked: "worker {worker} can't fork a new mold (the process that would fork new workers): {reason}",
         offload_threads_exhausted: "all {limit} offload threads are busy: further native calls are queued " \
                                    "(Heddle::Offload.thread_limit, docs/offload.md#how-many-threads)",
         options_need_restart: "a reload can't change {options}: to apply the change, run heddle restart or send USR2",
@@ -164,7 +164,7 @@ module Heddle
         reforked: "reforked: {workers:worker serves|workers serve} and share the memory of a warm worker",
         reload_requested: "replacing the workers one by one ({source})",
         reloaded: "reloaded: {workers:worker serves|workers serve} the new code",
-        request_rejected: "{status} rejected: {reason}< for {remote}>",
+        request_rejected: "{status} rejected request< from {remote}>: {reason}",
         reserve_kept: "keeping a reserve worker ready, because one started on demand would be too late: {reason}",
         restart_started: "starting a new master",
         restarted: "the new master (pid {pid}) serves; the old master ends",

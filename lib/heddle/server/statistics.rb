@@ -34,7 +34,8 @@ module Heddle
 
       def self.combined(name, values)
         return values.compact.first if name == :limited_by
-        return (values.max unless values.include?(nil)) if name == :reserve # :serving if any loop serves
+        # :serving is greater than :parked, so the result is :serving if any loop serves.
+        return (values.max unless values.include?(nil)) if name == :reserve
         # nil means that a loop has no limit. If one loop has no limit, all loops together have none.
         return (values.sum unless values.include?(nil)) if name == :limit
 

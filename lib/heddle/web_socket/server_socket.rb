@@ -5,8 +5,8 @@ require "heddle/web_socket/messages"
 
 module Heddle
   module WebSocket
-    # A server's WebSocket: the first argument of a handler's callbacks and of the block of {WebSocket.serve}. Its other
-    # methods are in C, in HTTP::WebSocket::Session.
+    # The server's side of a WebSocket, or of an event stream that has a handler: the first argument of the handler's
+    # callbacks and of the block of {WebSocket.serve}. Its other methods are in C, in HTTP::WebSocket::Session.
     class ServerSocket < HTTP::WebSocket::Session
       include Messages
 
@@ -25,8 +25,8 @@ module Heddle
       # subscription to the same topic.
       #
       # @param topic [String, Symbol] at most 1,024 bytes
-      # @param since [String, nil] the position after which to continue; nil: now. The request for an event stream
-      #   has this position in HTTP_LAST_EVENT_ID.
+      # @param since [String, nil] the position after which to continue; nil: now. For an event stream, pass the
+      #   env's HTTP_LAST_EVENT_ID.
       # @param as [Symbol] :text (a message that is not UTF-8 is sent as binary), :binary, or :json: an object with
       #   `topic`, `position` and `data`, or with `reset: true` if messages are lost. With :text and :binary,
       #   `on_reset(client, topic)` is called if messages are lost.
@@ -34,8 +34,10 @@ module Heddle
       #   allows (by default 1 MiB): :close (with code 1008), :coalesce (send the newest message when the client has
       #   caught up), or :drop (omit messages)
       # @param match [nil] not supported, because topics have no patterns; Iodine before 0.8 had it
-      # @param envelope [String, nil] for Action Cable's forms only: the interned text before each message
-      # @return [String, nil] the position after which the subscription begins; nil: the socket is closed
+      # @param envelope [String, nil] only if `as` is :cable or :extended_cable, which Heddle passes for Action Cable:
+      #   the interned JSON text before the data of each message
+      # @return [String, false, nil] the position after which the subscription begins; nil: the socket is closed;
+      #   false (only with an envelope): messages are lost, and the client was sent a reset
       # @raise [ArgumentError]
       def subscribe(topic, since: nil, as: :text, slow: :close, match: nil, envelope: nil)
         raise ArgumentError, NO_PATTERNS if match
