@@ -28,8 +28,8 @@
 bool heddle_exception_deliver(heddle_loop *loop, VALUE exception);
 
 /*
- * Makes the fiber raise the exception at its next wait. That of a passed Timeout.timeout may be raised earlier, when the
- * fiber is preempted.
+ * Makes the fiber raise the exception at its next wait. That of a passed Timeout.timeout may be raised earlier, when
+ * the fiber is preempted.
  */
 void heddle_exception_postpone(heddle_fiber *fiber, VALUE exception);
 
