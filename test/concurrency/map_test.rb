@@ -11,6 +11,15 @@ class MapTest < Minitest::Test
     assert_equal [30, 10, 20], result
   end
 
+  # Enumerator.produce has an infinite size, and ends with StopIteration.
+  def test_takes_the_items_of_an_enumerator_without_its_size
+    count_down = Enumerator.produce(3) { |n| n.zero? ? raise(StopIteration) : n - 1 }
+    queried = Enumerator.new(-> { flunk "size may be a query" }) { |found| found << 1 }
+
+    assert_equal [6, 4, 2, 0], in_loop { Heddle.map(count_down) { |n| n * 2 } }
+    assert_equal [2], in_loop { Heddle.map(queried) { |n| n * 2 } }
+  end
+
   def test_runs_all_at_once_without_a_limit
     in_loop do
       barrier = Heddle::Barrier.new(50)

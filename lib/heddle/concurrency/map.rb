@@ -26,12 +26,12 @@ module Heddle
 
       private
 
-      # Rejects an endless list if there is no limit, because Heddle would start tasks forever, and run none. Calls
-      # `size` only for a Range or an Enumerator, because other objects may send a query to a database.
+      # Rejects an endless Range if there is no limit, because Heddle would start tasks forever, and run none. Does not
+      # ask others: an Enumerator whose `size` is infinite may end all the same, and `size` may query a database.
       def check(items)
         Arguments.refuse("the list", items, "an object with `each`") unless items.respond_to?(:each)
-        endless = items in Range | Enumerator if @semaphore.nil?
-        Arguments.refuse("the list", items, "finite, or needs limit:") if endless && items.size == Float::INFINITY
+        Arguments.refuse("the list", items, "finite, or needs limit:") if
+          @semaphore.nil? && items.is_a?(Range) && items.size == Float::INFINITY
       end
 
       def start(index, item, block)
