@@ -327,6 +327,18 @@ class AdmissionTest < Minitest::Test
     end
   end
 
+  def test_clients_that_have_left_the_queue_are_counted_when_the_server_has_ended
+    serving(held, max_requests: 1) do
+      sockets = asking("/1", "/2")
+      reset(sockets.last)
+      until_statistics { |found| found[:clients_gone] == 1 }
+      @release << true
+      body_of(sockets.first)
+    end
+
+    assert_equal 1, @log.gone
+  end
+
   # It may only have ended its side, and read the response.
   def test_a_request_that_was_queued_for_a_second_is_dropped_when_its_client_has_ended_its_side
     serving(held, max_requests: 1) do

@@ -62,9 +62,7 @@ module Heddle
         parts << "#{Format.rate(all.sum { |one| worker_rate(one) || 0 })} req/s" if @before
         counts = latencies
         if counts.sum > 0
-          parts << [50, 95, 99].map { |percent|
-            "p#{percent} #{Format.duration(percentile(counts, percent))}"
-          }.join("  ")
+          parts << [50, 95, 99].map { |nth| "p#{nth} #{Format.duration(percentile(counts, nth))}" }.join("  ")
         end
         parts << "answered #{total(:answered) { |one| one[:answers].to_a.sum }}"
         parts << "rejected #{total(:rejected) { |one| one[:rejections].to_h.values.sum }}"

@@ -71,6 +71,7 @@ module Heddle
         drain(sockets, listeners)
       ensure
         @main = @sockets = nil
+        @log.count_gone(sockets.clients_gone) if sockets # the totals of a worker that ends include them
         admission&.stop
         sockets&.close
       end

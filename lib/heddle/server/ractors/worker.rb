@@ -76,10 +76,10 @@ module Heddle
           end
         end
 
-        # When the loop no longer serves, reports the last counters once more.
+        # When the loop no longer serves, reports the last counters once more. The log then counts all gone clients.
         def report_statistics
           @engine = @serving.engine
-          @statistics = @serving.statistics || @statistics
+          @statistics = @serving.statistics || @statistics&.merge(clients_gone: 0)
           notify_main(:counted, [@statistics, EngineStatistics.of(@engine, @log.gone)]) if @engine && @statistics
         end
 
