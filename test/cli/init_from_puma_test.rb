@@ -256,6 +256,13 @@ class InitFromPumaTest < Minitest::Test
                  code.grep(/^(workers|port|worker_timeout|body_limit)/)
   end
 
+  def test_values_that_other_addresses_take_from_the_environment_are_said_to_be_frozen
+    carry_over("port ENV.fetch('HEDDLE_TEST_PORT', 4000)\nport ENV.fetch('HEDDLE_TEST_SECOND', 4001)\n" \
+               "ssl_bind ENV.fetch('HEDDLE_TEST_HOST', '127.0.0.1'), 4002, { cert: 'a', key: 'b' }\n")
+
+    assert_equal 2, File.read("config/heddle.rb").scan(/^# The file computes this value/).size
+  end
+
   def test_values_that_an_address_or_one_thread_takes_from_the_environment_are_said_to_be_frozen
     carry_over("bind ENV.fetch('HEDDLE_TEST_BIND', 'tcp://0.0.0.0:4001')\n" \
                "threads ENV.fetch('HEDDLE_TEST_THREADS', 1)\n")

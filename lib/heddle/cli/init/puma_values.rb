@@ -33,9 +33,10 @@ module Heddle
         end
 
         # Keeps the expression that computes the value, so that the new file computes it, too. This is not possible for
-        # `bind` and `threads`, because Heddle's file has other values than Puma's for them.
+        # addresses and `threads`, because Heddle's file has other values than Puma's for them.
         def keep_expression(call)
-          @expression = call.expression unless %i[bind threads].include?(call.name)
+          in_address = call.name == :port && @mentioned.include?(:port) # see translate_port
+          @expression = call.expression unless in_address || %i[bind ssl_bind threads].include?(call.name)
           return unless call.computed || call.expression != @expression
 
           @remarks << "The file computes this value; this was the result when heddle init ran."
