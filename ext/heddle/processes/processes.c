@@ -35,8 +35,8 @@ static void handle_orphaned(int number)
 {
     if (getppid() == master)
         return;
+    alarm(grace); /* first: it also stops a timer of the application, whose signal would end this process at once */
     signal(SIGALRM, SIG_DFL);
-    alarm(grace);
 }
 #endif
 
