@@ -17,7 +17,8 @@ module Heddle
       def start_all(contenders, block)
         Arguments.refuse("the list", contenders, "an Enumerable") unless contenders.respond_to?(:to_a)
         contenders = contenders.to_a
-        contenders.each { |one| Arguments.callable("a contender without a block", one) } unless block
+        wrong = contenders.reject { |one| block || one.respond_to?(:call) }
+        Arguments.refuse("a contender without a block", wrong.first, "an object with `call`") unless wrong.empty?
         raise ArgumentError, "Heddle.race needs at least one callable, but the list is empty" if contenders.empty?
 
         @running = contenders.size
