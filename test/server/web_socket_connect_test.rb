@@ -140,6 +140,13 @@ class WebSocketConnectTest < Minitest::Test
     end
   end
 
+  def test_a_part_of_the_only_subprotocol_is_not_it
+    response = UPGRADE.sub("\r\n", "\r\nSec-WebSocket-Protocol: chat\r\n")
+    error = assert_raises(WebSocket::HandshakeError) { answering(response, protocols: "chat.v2") }
+
+    assert_includes error.message, "the protocol chat, which was not offered"
+  end
+
   def test_a_server_that_sends_without_a_pause_does_not_outlast_the_limit_of_a_read
     socket = answering("#{UPGRADE}#{"\x8a\x00" * 50_000}\x81\x04late")
     let_time_pass(socket)

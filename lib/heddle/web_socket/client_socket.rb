@@ -178,7 +178,7 @@ module Heddle
                       "its field Connection does not name the upgrade"
                     elsif fields["sec-websocket-accept"] != accept then "its field Sec-WebSocket-Accept is wrong"
                     elsif fields["sec-websocket-extensions"] then "it selects an extension that was not offered"
-                    elsif @protocol && !protocols.include?(@protocol)
+                    elsif @protocol && ![*protocols].include?(@protocol)
                       "it selects the protocol #{@protocol}, which was not offered"
                     end
         raise HandshakeError.new("#{@uri.host}: the response is not valid: #{violation}", 101) if violation
