@@ -256,6 +256,17 @@ class InitFromPumaTest < Minitest::Test
                  code.grep(/^(workers|port|worker_timeout|body_limit)/)
   end
 
+  # Puma accepts nil as a value, Heddle does not.
+  def test_variables_without_a_default_may_be_unset_when_heddle_starts
+    with_environment("HEDDLE_TEST_COUNT" => "2", "HEDDLE_TEST_PORT" => "4000") do
+      carry_over("workers ENV['HEDDLE_TEST_COUNT'] if ENV['RACK_ENV'] != 'x'\nport ENV['HEDDLE_TEST_PORT']\n")
+
+      assert_equal [2, 4000], [configuration.workers, configuration.port]
+    end
+
+    assert_equal [1, 9292], [configuration.workers, configuration.port]
+  end
+
   def test_values_that_other_addresses_take_from_the_environment_are_said_to_be_frozen
     carry_over("port ENV.fetch('HEDDLE_TEST_PORT', 4000)\nport ENV.fetch('HEDDLE_TEST_SECOND', 4001)\n" \
                "ssl_bind ENV.fetch('HEDDLE_TEST_HOST', '127.0.0.1'), 4002, { cert: 'a', key: 'b' }\n")

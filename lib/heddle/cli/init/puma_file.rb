@@ -18,7 +18,8 @@ module Heddle
         # @!attribute computed [Boolean] whether its first argument is neither a literal nor an environment variable
         #   with an optional default
         # @!attribute expression [String, nil] the source text of its first argument, if that is an environment variable
-        #   with an optional default, and Heddle does not read the variable itself
+        #   with an optional default, and Heddle does not read the variable itself. Without a default, `ENV["A"]` becomes
+        #   `ENV["A"] if ENV["A"]`
         # @!attribute processors [Boolean] whether its first argument is the number of processors
         # @!attribute unset [Array<String>] environment variables that its arguments read without a default, and that
         #   are not set
@@ -176,7 +177,7 @@ module Heddle
           text = argument.slice
           return if needs(argument, []).any? || OWN_VARIABLES.intersect?(text.scan(/\w+/))
 
-          text[FROM_ENVIRONMENT]
+          text[FROM_ENVIRONMENT]&.sub(/\A.*\]\z/, '\0 if \0') # Puma accepts nil as a value, Heddle does not
         end
 
         def literal?(node)
