@@ -18,8 +18,8 @@ module Heddle
         # @!attribute computed [Boolean] whether its first argument is neither a literal nor an environment variable
         #   with an optional default
         # @!attribute expression [String, nil] the source text of its first argument, if that is an environment variable
-        #   with an optional default, and Heddle does not read the variable itself. Without a default, `ENV["A"]` becomes
-        #   `ENV["A"] if ENV["A"]`
+        #   with an optional default, and Heddle does not read the variable itself. Without a default, `ENV["A"]`
+        #   becomes `ENV["A"] if ENV["A"]`
         # @!attribute processors [Boolean] whether its first argument is the number of processors
         # @!attribute unset [Array<String>] environment variables that its arguments read without a default, and that
         #   are not set
