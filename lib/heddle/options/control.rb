@@ -5,7 +5,7 @@ module Heddle
     # Metrics, health checks and commands.
     CONTROL = [
       Option.new(name: :control, unit: :list, none: "off", argument: "ADDRESS",
-                 default_words: "a unix socket that depends on the current folder",
+                 default_words: "a unix socket for the current folder",
                  example: 'control ["tcp://127.0.0.1:9293"]',
                  text: "addresses for metrics, health checks and commands: unix:path, tcp://host:port or off; may be " \
                        "repeated",

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "heddle/arguments"
+
 module Heddle
   module Net
     module DNS

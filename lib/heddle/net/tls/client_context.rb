@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "heddle/arguments"
 require "heddle/side_table"
 require "heddle/net/tls"
 require "heddle/net/tls/identity"

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "heddle/server/statistics"
+
 module Heddle
   class Server
     module Cluster

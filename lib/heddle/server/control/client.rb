@@ -169,8 +169,7 @@ module Heddle
           socket
         rescue Errno::ENOENT, Errno::ECONNREFUSED
           raise NotRunningError, "no server listens on #{@address}. Run the command in the folder where the server " \
-                                 "was started, as the user who runs it, or set its control socket: " \
-                                 "--control unix:path"
+                                 "was started, as the user who runs it, or set its control socket: --control unix:path"
         rescue Errno::EACCES
           raise NoServerError, "#{@address} belongs to another user: run the command as the user who runs the server"
         rescue SystemCallError, SocketError, ArgumentError => e
