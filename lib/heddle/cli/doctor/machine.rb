@@ -47,7 +47,8 @@ module Heddle
         def kernel
           system = Etc.uname
           ok("system", "#{system[:sysname]} #{system[:release]}, " \
-                       "#{@configuration.memory_budget.to_i / 1_048_576} MiB for the server, #{Etc.nprocessors} processors")
+                       "#{@configuration.memory_budget.to_i / 1_048_576} MiB for the server, " \
+                       "#{Etc.nprocessors} processors")
         end
 
         def selector
