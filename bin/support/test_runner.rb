@@ -18,7 +18,7 @@ class TestRunner
   # Test files at a time.
   JOBS = Etc.nprocessors
   # So many times as many while processors idle: files wait for most of their time.
-  FILLED = 6
+  FILLED = 4
 
   # @param arguments [Array<String>] test files and folders with some
   # @return [Array<String>] the files, relative to the root
@@ -92,7 +92,7 @@ class TestRunner
         running[process.start(folder)] = process
       end
       finish(running)
-      wanted = filled(wanted, jobs) if running.size >= wanted
+      wanted = filled(wanted, jobs) if running.size == wanted
     end
   rescue SignalException
     running.each_value(&:stop)
