@@ -30,13 +30,22 @@ static VALUE adopt_orphans(VALUE self)
 }
 
 #ifdef PR_SET_PDEATHSIG
-/* The parent has ended. If that was only the process between the master and this one, the master is the parent now. */
+/*
+ * The parent has ended. If that was only the process between the master and this one, the master is the parent now. But
+ * while several threads of that process end, first another one of them becomes the parent: then there is a second
+ * signal, which takes the alarm back.
+ */
 static void handle_orphaned(int number)
 {
-    if (getppid() == master)
-        return;
-    alarm(grace); /* first: it also stops a timer of the application, whose signal would end this process at once */
-    signal(SIGALRM, SIG_DFL);
+    static void (*previous)(int) = SIG_ERR; /* the handler of SIGALRM before the alarm; SIG_ERR: there is no alarm */
+    if (getppid() != master) {
+        alarm(grace); /* first: it also stops a timer of the application, whose signal would end this process at once */
+        previous = previous == SIG_ERR ? signal(SIGALRM, SIG_DFL) : previous;
+    } else if (previous != SIG_ERR) {
+        alarm(0);
+        signal(SIGALRM, previous);
+        previous = SIG_ERR;
+    }
 }
 #endif
 
