@@ -38,7 +38,15 @@ static bool judge_pseudo(const heddle_h2_block *block, heddle_method method)
 
 static bool same_host(const heddle_h2_block *block, heddle_slice a, heddle_slice b)
 {
-    return a.size == b.size && strncasecmp(text_of(block, a), text_of(block, b), a.size) == 0;
+    const char *one = text_of(block, a), *other = text_of(block, b);
+    if (a.size != b.size)
+        return false;
+    for (uint32_t i = 0; i < a.size; i++) {
+        bool is_letter = (one[i] | 0x20) >= 'a' && (one[i] | 0x20) <= 'z';
+        if (one[i] != other[i] && !(is_letter && (one[i] | 0x20) == (other[i] | 0x20)))
+            return false;
+    }
+    return true;
 }
 
 /* Checks :authority and Host, which must be equal if the request has both. Adds Host if only :authority was sent. */
