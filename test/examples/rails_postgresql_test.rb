@@ -24,14 +24,18 @@ class RailsPostgresqlTest < Minitest::Test
   end
 
   def test_at_boot_it_says_how_many_connections_there_may_be
-    await_output(@served, /pool 5, workers 1, reserves 1 → at most 10 connections, 20 during a reload; .* is 100$/)
+    line = /pool 5, workers 1, reserves 1 → at most 10 connections, 20 during a reload; .* is 100$/
+
+    assert_match line, @served.await_output(line)
   end
 
   def test_two_workers_count_their_connections_once_and_answer
     environment = environment("production").merge("HEDDLE_WORKERS" => "2")
     served = ServedExample.new("rails_postgresql", bundled: true, environment:)
     codes = codes_of(100, "/slow?seconds=0.05", served)
-    await_output(served, /pool 5, workers 2, reserves 1 → at most 15 connections, 30 during a reload; .* is 100$/)
+    line = /pool 5, workers 2, reserves 1 → at most 15 connections, 30 during a reload; .* is 100$/
+
+    assert_match line, served.await_output(line)
 
     assert_equal ["200"], codes.uniq, served.output
     assert_equal 1, served.output.scan("workers 2, reserves 1 →").size
@@ -55,7 +59,9 @@ class RailsPostgresqlTest < Minitest::Test
     assert_empty codes.uniq - %w[200 503]
     assert_operator codes.count("200"), :>, 250, codes.tally.to_s
     refute_includes @served.output, "ConnectionTimeoutError"
-    await_output(@served, /busy: \d+ requests? waits?, because/)
+    line = /busy: \d+ requests? waits?, because/
+
+    assert_match line, @served.await_output(line)
   end
 
   def test_a_page_is_streamed_while_it_is_made

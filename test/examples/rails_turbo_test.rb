@@ -80,19 +80,11 @@ class RailsTurboTest < Minitest::Test
         .observe(source, { attributes: true })
     JS
     Process.kill("HUP", @served.pid)
-    await_output("reloaded")
+    assert_match "reloaded", @served.await_output("reloaded")
     say("Ann", "still here")
     await(LINES, value: "Ann: still here")
 
     refute @browser.run("return window.left || false"), "the stream was disconnected"
-  end
-
-  def await_output(text)
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
-    until @served.output.include?(text)
-      flunk @served.output if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
-      sleep 0.01
-    end
   end
 
   def subscribe(signed_stream_name)

@@ -221,12 +221,16 @@ class TestRunnerTest < Minitest::Test
   end
 
   def test_in_ci_every_folder_of_tests_has_a_smoke_on_further_rubies
-    chosen = TestPlan.new(root: ROOT, rubies: [ruby.with(version: "#{TestPlan::WHOLE_ON}.0"), older], name: "ci")
-    files = TestRunner.files([File.join(ROOT, "test")])
-    smoked = chosen.runs(files).select { |run| run.ruby == older }.map { |run| File.dirname(run.file) }
-    folders = files.map { |file| File.dirname(file) }.grep_v(%r{\Atest/(?:benchmark/|fuzz)})
+    folders = files_of_checkout.map { |file| File.dirname(file) }.grep_v(%r{\Atest/(?:benchmark/|fuzz)})
 
-    assert_empty folders.uniq - smoked
+    assert_empty folders.uniq - files_on_further_rubies_in_ci.map { |file| File.dirname(file) }
+  end
+
+  # There they are not installed, and in CI a skipped test fails.
+  def test_in_ci_no_test_on_further_rubies_needs_the_gems_of_an_example
+    needing = /ServedExample\.(?:gems\?|bundle)|\bneed_board\b|bundled: true/
+
+    assert_empty(files_on_further_rubies_in_ci.select { |file| File.read(File.join(ROOT, file)).match?(needing) })
   end
 
   def test_the_selector_reaches_the_test
@@ -326,6 +330,14 @@ class TestRunnerTest < Minitest::Test
   end
 
   def older = ruby.with(version: "9.8", selectors: %w[io_uring select])
+
+  def files_of_checkout = TestRunner.files([File.join(ROOT, "test")])
+
+  def files_on_further_rubies_in_ci
+    rubies = [ruby.with(version: "#{TestPlan::WHOLE_ON}.0"), older]
+    TestPlan.new(root: ROOT, rubies:, name: "ci").runs(files_of_checkout)
+            .select { |run| run.ruby == older }.map(&:file)
+  end
 
   def plan(rubies: [ruby], **) = TestPlan.new(root: @root, rubies:, **)
 

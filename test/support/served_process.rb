@@ -59,6 +59,15 @@ class ServedProcess
     Net::HTTP.start(uri.host, uri.port, read_timeout: patience) { |http| http.request_get(at(path)) }
   end
 
+  # Waits until it has printed +text+, for at most PATIENCE seconds.
+  # @param text [Regexp, String]
+  # @return [String] what it has printed
+  def await_output(text)
+    deadline = now + PATIENCE
+    sleep 0.01 until @output.match?(text) || now > deadline
+    @output
+  end
+
   # Stops it as Ctrl-C does, and kills it if that is not enough.
   # @return [Process::Status]
   def stop
@@ -86,6 +95,8 @@ class ServedProcess
   end
 
   private
+
+  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
   def read_output
     @reader.each_line do |line|

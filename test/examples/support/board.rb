@@ -20,14 +20,6 @@ module Board
       "DATABASE_URL" => Board.database(name) }
   end
 
-  # Waits for what the server prints a little later.
-  def await_output(served, pattern)
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
-    sleep 0.02 until served.output.match?(pattern) || Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
-
-    assert_match(pattern, served.output)
-  end
-
   class << self
     # @return [String] the URL of a database with the application's tables
     def database(name)
