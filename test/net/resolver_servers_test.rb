@@ -119,6 +119,15 @@ class ResolverServersTest < Minitest::Test
     assert_raises(Socket::ResolutionError) { resolver_for(@server, search: %w[one.example]).addresses("web") }
   end
 
+  def test_records_of_any_type_are_searched_as_addresses_are
+    @server.on("web.one.example") { |query, *| @server.failure(query, 2) }
+    @server.host("web.two.example", "192.0.2.8")
+    resolver = resolver_for(@server, search: %w[one.example two.example])
+
+    assert_equal ["192.0.2.8"], resolver.records("web", :A).map { |record| record.data.address }
+    assert_raises(Socket::ResolutionError) { resolver_for(@server, search: %w[one.example]).records("web", :A) }
+  end
+
   def test_addresses_of_one_family_do_not_wait_for_tries_at_the_other
     @server.on("half.example") do |query, type, _|
       next if type == "AAAA"

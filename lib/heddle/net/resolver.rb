@@ -97,11 +97,9 @@ module Heddle
         parsed = Name.parse(Arguments.string("the name", name))
         return [].freeze if parsed.nil? || parsed.reserved?
 
-        parsed.candidates(@configuration.value).each do |candidate|
-          found = Account.wait_for(Account::DNS) { client.records(candidate, type) }
-          return found unless found.empty?
+        search(parsed, @configuration.value) do |candidate|
+          Account.wait_for(Account::DNS) { client.records(candidate, type) }
         end
-        [].freeze
       end
 
       # Returns a name server's response to one question. {DNS::Query#forward} calls this method.
@@ -144,13 +142,18 @@ module Heddle
         end
       end
 
-      # Tries each candidate of the search list, even if the servers failed for an earlier one. Stops when a server has
-      # not responded at all, because each further candidate would wait for that server again.
       def look_up(name)
         configuration = current_configuration
+        search(name, configuration) { |candidate| resolve(candidate, configuration) }
+      end
+
+      # Yields each candidate of the search list until the block finds something, even if the servers failed for an
+      # earlier one. Stops when a server has not responded at all, because each further candidate would wait for that
+      # server again.
+      def search(name, configuration)
         failure = nil
         name.candidates(configuration).each do |candidate|
-          found = resolve(candidate, configuration)
+          found = yield candidate
           return found unless found.empty?
         rescue ResolutionError => e
           raise if e.silent?

@@ -7,7 +7,7 @@ require "heddle/server"
 class ClusterMoldSupervisorTest < Minitest::Test
   Cluster = Heddle::Server::Cluster
 
-  Configuration = Struct.new(:name) do
+  Configuration = Struct.new(:worker_timeout) do
     def reload = self
     def needing_restart(_) = []
     def check_selector = nil
@@ -73,11 +73,11 @@ class ClusterMoldSupervisorTest < Minitest::Test
     assert_match(%r{/srv/caf\\xE9\z}, @systemd.heard.last)
   end
 
-  def mold(pid)
+  def mold(pid, state: :ready, age: 0, worker_timeout: 60)
     channel, = Cluster::MessageSocket.pair.each(&:close)
-    Cluster::MoldHandle.new(pid:, channel:, generation: 1, configuration: nil, now: 0.0).tap do |mold|
-      mold.state = :ready
-    end
+    now = Process.clock_gettime(Process::CLOCK_MONOTONIC) - age
+    configuration = Configuration.new(worker_timeout)
+    Cluster::MoldHandle.new(pid:, channel:, generation: 1, configuration:, now:).tap { |mold| mold.state = state }
   end
 
   def test_another_mold_is_loaded_in_place_of_a_stuck_one
@@ -88,6 +88,24 @@ class ClusterMoldSupervisorTest < Minitest::Test
 
     assert_equal "the mold (the process that forks the workers, pid #{pid}) has ended: it was killed, because it " \
                  "had not forked worker 0 for 61 s; loading the application again now", @lines.last
+  end
+
+  def test_a_mold_that_has_not_loaded_after_ten_minutes_is_killed
+    pid = spawn("sleep", "60")
+    @spawner.all << mold(pid, state: :loading, age: 601)
+    @mold_supervisor.advance
+    @mold_supervisor.handle_exit(@spawner.all.first, Process.wait2(pid).last)
+
+    assert_match(/\Acould not load the application again: loading had not ended after 600 s; next/, @lines.last)
+  end
+
+  def test_a_mold_is_not_killed_when_it_is_ready_or_loads_for_less_or_without_a_worker_timeout
+    pid = Process.wait2(spawn("true")).first
+    @spawner.all << mold(pid, age: 601) << mold(pid, state: :loading, age: 599) <<
+      mold(pid, state: :loading, age: 601, worker_timeout: 0) << mold(nil, state: :loading, age: 601)
+    @mold_supervisor.advance
+
+    assert_empty @spawner.all.filter_map(&:failure)
   end
 
   def test_a_failed_fork_after_a_molds_death_is_retried_with_backoff

@@ -9,6 +9,10 @@ module Heddle
       class MoldSupervisor
         include MonotonicClock
 
+        # A mold that has not loaded the application after this many seconds is killed, unless `worker_timeout` is 0.
+        LOAD_TIMEOUT = 600
+        private_constant :LOAD_TIMEOUT
+
         # @return [Configuration] the configuration of the newest mold
         attr_reader :configuration
         # @return [String, nil] the reason why the server must stop: there are no workers, and the application can't be
@@ -117,9 +121,11 @@ module Heddle
         # @return [Boolean] whether workers are being replaced
         def reloading? = !@reload.nil?
 
-        # Continues a reload. When the delay after the failure of a mold has passed, starts a new mold.
+        # Continues a reload. Kills a mold whose load hangs. When the delay after the failure of a mold has passed,
+        # starts a new mold.
         # @return [void]
         def advance
+          @mold_spawner.each { |mold| kill_overdue(mold) }
           @reload&.advance
           start_pending_reload if @reload_pending && !@reload
           load_now if next_attempt_at && now >= next_attempt_at
@@ -228,6 +234,14 @@ module Heddle
           reason = mold.failure || ExitReason.describe(status)
           @reload.abandon("the mold has ended: #{reason}") if @reload&.mold.equal?(mold)
           load_later(mold, :mold_ended, pid: mold.pid, reason:)
+        end
+
+        # A mold without a pid is still a worker, whose last requests may take as long as they need.
+        def kill_overdue(mold)
+          return unless mold.pid && mold.state == :loading && mold.configuration.worker_timeout.positive?
+
+          mold.kill_stuck("loading had not ended after #{LOAD_TIMEOUT} s") if
+            now - mold.started_at > LOAD_TIMEOUT
         end
 
         def load_later(mold, event, **fields)
