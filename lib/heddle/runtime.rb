@@ -154,7 +154,7 @@ module Heddle
     # @yield [Scope]
     # @return what the block returns
     def shield(&block)
-      raise ArgumentError, "Heddle.shield needs a block that must run to its end" unless block
+      raise ArgumentError, "Heddle.shield needs a block: the code that runs to its end" unless block
       return yield unless Fiber.current_scheduler.is_a?(Scheduler)
 
       Concurrency::Shield.new(current_task("Heddle.shield", block)).run(&block)

@@ -2,8 +2,8 @@
 
 /*
  * The offload threads and their queues of jobs (native calls: job.h). Offload threads are Ruby threads, so that a job
- * may use xmalloc (which may collect garbage) and call back into Ruby. Such a thread remains in one call without the
- * GVL, and leaves it only to handle an interrupt or to end. The caller creates the threads. These functions use no
+ * may use xmalloc (which may collect garbage) and call back into Ruby. Such a thread runs all its jobs within one call
+ * without the GVL (heddle_threads_serve), and returns only to handle an interrupt or to end. The caller creates the threads. These functions use no
  * Ruby, and may be called on any thread unless their comments say otherwise.
  *
  * Running jobs may wait for a queued job, such as an unlock. So beyond a soft limit, more threads are started slowly,
@@ -47,8 +47,8 @@ bool heddle_threads_check_overdue(heddle_job *job);
 bool heddle_threads_withdraw(heddle_job *job);
 /*
  * Interrupts a running job, so that it ends early. The caller must repeat this, because the interruption has no effect
- * if the job is just about to make its system call. The library's own unblocking function is called only the first
- * time. Called by the job's fiber.
+ * if the job is just about to make its system call. The job's `unblock`, if the library has given one, is called only
+ * the first time. Called by the job's fiber.
  */
 void heddle_threads_interrupt(heddle_job *job);
 /*
@@ -65,14 +65,14 @@ void heddle_threads_settle(void);
 heddle_offload_thread *heddle_threads_attach(void);
 /*
  * Runs jobs. Returns true when there was no job for a while. Returns false when the thread was interrupted or has ended
- * a job with `last`: then the caller checks for interrupts, and may call this function again. Called without the GVL.
+ * a job whose `last` is true (job.h): then the caller checks for interrupts, and may call this function again. Called without the GVL.
  */
 bool heddle_threads_serve(heddle_offload_thread *thread);
 /* Makes heddle_threads_serve return, and interrupts its job. */
 void heddle_threads_leave(heddle_offload_thread *thread);
 /*
- * Called when Ruby has left the job's function and heddle_threads_serve by longjmp: a callback that is not intercepted
- * has raised `exception`, or the thread was killed in the callback (`exception` is 0). Ends the job; its fiber then
+ * Called when Ruby has left the job's function and heddle_threads_serve by longjmp: a callback that ran on this thread,
+ * and not through heddle_threads_call_back, has raised `exception`, or the thread was killed in it (`exception` is 0). Ends the job; its fiber then
  * raises. Returns false if the thread had no job.
  */
 bool heddle_threads_end_left_job(heddle_offload_thread *thread, uintptr_t exception);
@@ -89,7 +89,7 @@ void *heddle_threads_call_back(heddle_job *job, void *(*function)(void *data), v
 
 /* The frames of a native function on its thread's stack. From the first callback on, they may contain Ruby values. */
 typedef struct {
-    const void *start, *end; /* start is NULL before the first callback; the stack grows down */
+    const void *start, *end; /* start is the lower address, and NULL before the first callback */
     jmp_buf registers;
 } heddle_native_frames;
 

@@ -5,8 +5,7 @@
 
 /*
  * Called in the loop's fiber. Switches once more to a fiber that is about to end, if the last switch to it did not come
- * from the loop's fiber. The reason: an ended fiber switches to the loop's fiber, and Ruby reuses the ended fiber's
- * stack only if the loop's fiber was the last one that had switched to it.
+ * from the loop's fiber: only then does Ruby reuse the stack of an ended fiber, which switches to the loop's fiber.
  */
 static void switch_to_ending(heddle_loop *loop)
 {
@@ -19,15 +18,15 @@ static void switch_to_ending(heddle_loop *loop)
     }
 }
 
-/* Has the loop's current fiber called Fiber#transfer, and does it still wait for the value? */
+/* Has the loop's current fiber left the loop by Fiber#transfer, and has that call not returned yet? */
 static bool is_current_left(const heddle_loop *loop)
 {
     if (!loop->current || loop->switching.left_by_wait || loop->current == &loop->implicit || loop->preempt.killed ||
         heddle_loop_forked(loop))
         return false;
     /*
-     * In a forked child, the fiber that called fork runs the loop, by itself or in a fiber that it has resumed. So it
-     * has not left the loop by Fiber#transfer.
+     * In a forked child, the loop runs in the fiber that called fork, or in a fiber that this one has resumed. So the
+     * fiber that called fork has not left the loop by Fiber#transfer.
      */
     VALUE fiber = loop->current->fiber;
     return fiber != loop->fiber && fiber != loop->run.forked_by && RTEST(rb_fiber_alive_p(fiber));

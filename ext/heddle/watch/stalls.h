@@ -5,8 +5,8 @@
 #include "scheduler/loop.h"
 
 /*
- * Records which code each late loop runs, or which code holds the GVL while a late loop waits for it. A Ruby thread
- * calls this when it checks for interrupts. `heartbeat` belongs to the loop of that thread, or is NULL.
+ * For each late loop, records the code that blocks it: the loop's own, or that of the calling thread if the loop waits
+ * for the GVL, which this thread holds. A Ruby thread calls this when it checks for interrupts. `heartbeat` belongs to the loop of that thread, or is NULL.
  */
 void heddle_stalls_record_sighting(VALUE thread, heddle_heartbeat *heartbeat);
 

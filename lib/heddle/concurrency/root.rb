@@ -35,7 +35,8 @@ module Heddle
         Context.of(scheduler).root = self
         start
         begin
-          scheduler.__send__(:run_fibers) # unlike `run`, it only prints the exceptions of fibers that are not tasks
+          # Unlike `run`, does not raise the exceptions of fibers that are no tasks: they have been printed.
+          scheduler.__send__(:run_fibers)
         rescue Exception => e
           Concurrency.attach_failures(e, [failure]) if failed? && !failure.equal?(e)
           raise
@@ -44,7 +45,7 @@ module Heddle
         @value
       end
 
-      # Returns true: if the root task ends in a forked child, the child continues with the code after Heddle.run.
+      # Always true: if the root task ends in a forked child, the child continues with the code after Heddle.run.
       # Unlike other tasks it raises no failure here, because {run_loop} does.
       #
       # @api private

@@ -17,7 +17,7 @@ module Heddle
       Option.new(name: :health_paths, unit: :list, argument: "PATHS", none: "off", default: %w[/up],
                  default_words: "/up, and Rails' config.silence_healthcheck_path",
                  example: 'health_paths "/up", "/healthz"',
-                 text: "paths of health checks; requests for them skip the queue, are not logged, and get 503 while " \
+                 text: "paths of health checks; requests for them don't wait for others, are not logged, and get 503 while " \
                        "the server stops",
                  reason: "Set it when the load balancer checks another path",
                  details: "Admission limits such as max_requests don't apply to these requests, so the application " \

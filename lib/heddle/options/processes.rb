@@ -86,8 +86,8 @@ module Heddle
                  details: "A worker's event loop sends heartbeats to the master. A blocked loop sends none."),
       Option.new(name: :worker_memory_limit, unit: :bytes, default: 0, range: 0..(1 << 50),
                  example: 'worker_memory_limit "600m"',
-                 text: "replace a worker that uses more memory than this; with 0, replace the largest worker when " \
-                       "all processes together use more than memory_limit",
+                 text: "replace a worker that uses more memory than this; 0: only when all processes together use more " \
+                       "than the option memory_limit (nine tenths of the memory), replace the largest worker",
                  reason: "Set it to replace workers earlier",
                  details: "Heddle measures the proportional share (PSS): memory that several workers share is " \
                           "divided among them. Each worker's limit is up to a tenth less, so that not all are " \
@@ -110,11 +110,10 @@ module Heddle
                  details: "Heddle replaces workers as it does for worker_max_requests."),
       Option.new(name: :refork_after, unit: :count, default: 0, range: 0..1_000_000_000,
                  example: "refork_after 1000",
-                 text: "when the busiest worker has served this many requests, replace all workers with forks of it; " \
-                       "0 for never",
+                 text: "once after each start or reload, when the busiest worker has served this many requests, replace " \
+                       "all workers with forks of it; 0 for never",
                  reason: "Set it to save memory: forks of a worker that has served requests share its memory pages",
-                 details: "Heddle does this once after each start and reload, and only with several processes. See " \
-                          "[Reforking](processes.md#reforking)."),
+                 details: "Only with several processes. See [Reforking](processes.md#reforking)."),
       Option.new(name: :solid_queue, unit: :switch, default: false, example: "solid_queue true",
                  variables: %w[HEDDLE_SOLID_QUEUE SOLID_QUEUE_IN_PUMA],
                  text: "run Solid Queue's supervisor in an additional process",

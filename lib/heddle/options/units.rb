@@ -2,8 +2,8 @@
 
 module Heddle
   module Options
-    # Converts the values of options from and to text (in flags and environment variables) and Ruby (in a configuration
-    # file).
+    # Reads the values of options from text (flags, environment variables) and from Ruby (a configuration file), and
+    # writes them as Ruby, or as text for people.
     module Units
       # What a value of each unit must be, for error messages and the help.
       WANTED = {

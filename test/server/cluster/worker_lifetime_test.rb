@@ -44,8 +44,8 @@ class ClusterWorkerLifetimeTest < Minitest::Test
     lifetime.check
 
     assert_equal [1], @fleet.started
-    assert_equal ["replacing worker 1: it has served 100 requests in 7.50 s (worker_max_requests 100, lowered by " \
-                  "up to a tenth)"], @lines
+    assert_equal ["replacing worker 1: it has served 100 requests in 7.50 s (worker_max_requests 100, less a random " \
+                  "part of up to a tenth)"], @lines
   end
 
   def test_worker_is_replaced_at_its_age
@@ -58,7 +58,7 @@ class ClusterWorkerLifetimeTest < Minitest::Test
     lifetime.check
 
     assert_equal [0], @fleet.started, "one at a time"
-    assert_match(/worker_max_age 60 s, lowered by up to a tenth\)\z/, @lines.first)
+    assert_match(/worker_max_age 60 s, less a random part of up to a tenth\)\z/, @lines.first)
   end
 
   def test_oldest_worker_is_replaced_first_of_those_that_reached_a_limit

@@ -162,9 +162,11 @@ static VALUE stream_events(int count, VALUE *arguments, VALUE self)
     Check_Type(beginning, T_STRING);
     if (!NIL_P(since))
         Check_Type(since, T_STRING);
-    if (RSTRING_LEN(name) > HEDDLE_TOPIC_LIMIT || RSTRING_LEN(lines) > HEDDLE_EVENTS_LINES)
-        rb_raise(rb_eArgError, "the topic has %ld bytes (limit %d), the lines before each event have %ld (limit %d)",
-                 RSTRING_LEN(name), HEDDLE_TOPIC_LIMIT, RSTRING_LEN(lines), HEDDLE_EVENTS_LINES);
+    if (RSTRING_LEN(name) > HEDDLE_TOPIC_LIMIT)
+        rb_raise(rb_eArgError, "the topic has %ld bytes, the limit is %d", RSTRING_LEN(name), HEDDLE_TOPIC_LIMIT);
+    if (RSTRING_LEN(lines) > HEDDLE_EVENTS_LINES)
+        rb_raise(rb_eArgError, "the lines added to each event have %ld bytes, the limit is %d", RSTRING_LEN(lines),
+                 HEDDLE_EVENTS_LINES);
     heddle_fanout *fanout = heddle_fanout_of(heddle_exchange_writable_connection(exchange)->sockets->loop);
     const heddle_push_carrier *carrier = heddle_push_carrier_of(exchange);
     if (!carrier->is_free(exchange))

@@ -4,7 +4,7 @@ module Heddle
   class Server
     module Cluster
       # Starts molds, and lists the running ones: usually one, and two during a reload. A mold is a process that has
-      # loaded the application, and that workers are forked from. A worker can become a mold, too.
+      # loaded the application, and that workers are forked from. A mold can be forked from a worker, too.
       class MoldSpawner
         include Enumerable
 
@@ -17,8 +17,8 @@ module Heddle
           @generation = 0
         end
 
-        # Asks a worker to become a mold. The worker forks the mold only after the master has retired the worker, and
-        # the worker's last request has ended.
+        # Asks a worker to fork a mold at its end: after the master has retired the worker, and its last request has
+        # ended.
         # @param worker [WorkerHandle]
         # @return [MoldHandle]
         # @raise [SystemCallError] when no descriptor is free

@@ -27,7 +27,10 @@ static int read_version(heddle_request_head *head, const char *at, const char *e
     enum { DIGIT_AT = sizeof(expected) - 1, SIZE = DIGIT_AT + 3 };
     size_t size = heddle_least((size_t)(end - at), SIZE);
     if (memcmp(at, expected, heddle_least(size, DIGIT_AT)) != 0) {
-        /* Only a complete line shows whether this is another major version or no version at all. */
+        /*
+         * Another major version gets another status than what is no version at all: heddle_reject_request_line decides,
+         * and needs the complete line.
+         */
         for (size_t i = 0; i < size; i++) {
             bool fits = i == 5 || i == DIGIT_AT ? heddle_is(at[i], HEDDLE_DIGIT)
                         : i < DIGIT_AT          ? at[i] == expected[i]
