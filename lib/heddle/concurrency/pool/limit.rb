@@ -22,7 +22,7 @@ module Heddle
       def returned(_held) = nil
 
       # @api private
-      def check(_now) = false
+      def check(_now) = nil
 
       # @api private
       def refused(_size) = nil
@@ -63,15 +63,12 @@ module Heddle
 
       # Called while tasks wait.
       # @param now [Float] in seconds of CLOCK_MONOTONIC
-      # @return [Boolean] whether the limit was raised
       def check(now)
         @checked ||= now
-        return false if now - @checked < POLL_INTERVAL * 0.9
+        return if now - @checked < POLL_INTERVAL * 0.9
 
         @checked = now
-        before = @value
         @value = slower? ? [@value * 3 / 4, 1].max : [@value + [@value / 4, 1].max, @max].min
-        @value > before
       end
 
       # Called when a resource could not be made.
