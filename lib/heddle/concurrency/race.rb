@@ -9,7 +9,6 @@ module Heddle
         Arguments.refuse("ignore:", ignore, "a list of classes of errors") unless [*ignore].all?(Module)
         @scope = scope
         @ignore = ignore
-        @running = 0
         @decided = false
         @ignored = []
       end
@@ -21,7 +20,7 @@ module Heddle
         Arguments.refuse("a contender without a block", wrong.first, "an object with `call`") unless wrong.empty?
         raise ArgumentError, "Heddle.race needs at least one callable, but the list is empty" if contenders.empty?
 
-        @running = contenders.size
+        @contenders = contenders.size
         contenders.each_with_index do |contender, index|
           @scope.async(name: "#{Concurrency.place(block)}[#{index}]") { run(contender, block) }
         end
@@ -47,8 +46,7 @@ module Heddle
       # Called when a contender has failed with an ignored error. If every contender has failed with such an error,
       # raises the first of these errors.
       def drop_out
-        @running -= 1
-        return if @decided || @running.positive?
+        return if @decided || @ignored.size < @contenders
 
         error, *others = @ignored
         Concurrency.attach_failures(error, others) unless others.empty?
