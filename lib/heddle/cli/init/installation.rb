@@ -144,16 +144,14 @@ module Heddle
         # @return [Boolean] whether the Gemfile now contains Heddle
         def replace_puma(lines, path, call, has_heddle)
           if @keep_puma
-            return has_heddle if grouped?(call)
-
-            replace_call(lines, path, call, with_group(call, "%i[development test]"), @why_kept)
+            group = with_group(call, "%i[development test]")
+            replace_call(lines, path, call, group, @why_kept) unless grouped?(call)
           elsif has_heddle
             replace_call(lines, path, call, '# The gem "heddle" replaces puma.', "The Gemfile already contains Heddle.")
           else
             replace_call(lines, path, call, heddle_call(call), "`rails server` and Capybara then start Heddle.")
-            has_heddle = true
           end
-          has_heddle
+          has_heddle || !@keep_puma
         end
 
         # Replaces a call of `gem`. Unless Puma is kept, also replaces a comment about Puma in the line above the call.
