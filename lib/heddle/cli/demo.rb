@@ -32,11 +32,6 @@ module Heddle
       NDJSON = "application/x-ndjson"
       private_constant :NDJSON
 
-      # @param server [Server, nil] the server that serves the demo, for its addresses and counts
-      # @param urls [#call] returns the server's addresses if `server` is nil
-      # @return [#call] a Rack application
-      def self.app(server: nil, urls: -> { [] }) = new(server:, urls:)
-
       # @param method [Method] its definition must have `def` and `end` on separate lines
       # @return [String] its source text without the indentation
       def self.source_of(method)
@@ -47,6 +42,8 @@ module Heddle
         lines[0..last].map { |text| text.delete_prefix(indent) }.join
       end
 
+      # @param server [Server, nil] the server that serves the demo, for its addresses and counts
+      # @param urls [#call] returns the server's addresses if `server` is nil
       def initialize(server: nil, urls: -> { [] })
         @server = server
         @urls = urls

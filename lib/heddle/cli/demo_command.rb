@@ -24,7 +24,7 @@ module Heddle
 
       def app_name = "the demo site"
 
-      def load = Demo.app(server: @server, urls: -> { @master.resources.urls })
+      def load = Demo.new(server: @server, urls: -> { @master.resources.urls })
 
       # The access log is off, because the page's button "Send a crowd" sends a hundred thousand requests. The server is
       # one process, because the page shows only the numbers of the process that serves it.

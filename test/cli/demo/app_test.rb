@@ -13,7 +13,7 @@ class DemoAppTest < Minitest::Test
   Demo = Heddle::CLI::Demo
 
   def setup
-    @request = Rack::MockRequest.new(Rack::Lint.new(Demo.app))
+    @request = Rack::MockRequest.new(Rack::Lint.new(Demo.new))
   end
 
   def test_page_has_a_section_and_a_link_for_each_panel
@@ -74,7 +74,7 @@ class DemoAppTest < Minitest::Test
   end
 
   def test_a_second_test_is_refused_until_the_body_of_the_first_is_closed
-    app = Demo.app(urls: -> { ["http://127.0.0.1:1"] })
+    app = Demo.new(urls: -> { ["http://127.0.0.1:1"] })
     burst = -> { app.call(Rack::MockRequest.env_for("/burst?clients=1")) }
     status, _, body = burst.call
 
@@ -126,7 +126,7 @@ class DemoAppTest < Minitest::Test
 
   def test_pulse_ends_when_the_server_stops
     stopping = Struct.new(:urls, :stopping?, :engine, :statistics).new([], true)
-    request = Rack::MockRequest.new(Rack::Lint.new(Demo.app(server: stopping)))
+    request = Rack::MockRequest.new(Rack::Lint.new(Demo.new(server: stopping)))
 
     assert_equal 1, request.get("/pulse").body.lines.size
   end

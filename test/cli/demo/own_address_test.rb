@@ -26,7 +26,7 @@ class DemoOwnAddressTest < Minitest::Test
 
   def test_fifty_requests_are_refused_without_a_tcp_address
     env = { "REQUEST_METHOD" => "GET", "PATH_INFO" => "/fifty", "HTTP_HOST" => "x:1", "SERVER_PORT" => "1" }
-    status, _, body = Heddle::CLI::Demo.app(urls: -> { ["unix:/tmp/x"] }).call(env)
+    status, _, body = Heddle::CLI::Demo.new(urls: -> { ["unix:/tmp/x"] }).call(env)
 
     assert_equal [400, ["This panel works only if `heddle demo` listens on a TCP address.\n"]], [status, body]
   end
