@@ -65,7 +65,7 @@ class WebSocketUnfinishedTest < Minitest::Test
         dial.tap { |client| client.raw([0x02, 0x80 | 127, SIZE, 0].pack("CCQ>N") + ("x" * SIZE)) }
       end
 
-      assert_closed clients.first, "too many messages are unfinished"
+      assert_closed clients.first, "the server has too many unfinished messages"
       clients.last.write(0, "", final: true, mask: "\0\0\0\0")
 
       assert_equal SIZE, clients.last.read.payload.bytesize
@@ -85,7 +85,7 @@ class WebSocketUnfinishedTest < Minitest::Test
         end
       end
 
-      assert_closed many.first, "too many messages are unfinished"
+      assert_closed many.first, "the server has too many unfinished messages"
       honest.write(0, "and finished", final: true)
 
       assert_equal "begun and finished", honest.read.payload

@@ -13,7 +13,7 @@ enum {
 
 void heddle_push_queue_callback(heddle_push_session *session, uint8_t callback)
 {
-    /* on_close is queued even if the handler does not define it, because the runner that serves it ends the socket. */
+    /* If the handler has no on_close, heddle_push_call still keeps the close code and reports the end of the socket. */
     if (session->wanted & callback || (callback == HEDDLE_PUSH_ON_CLOSE && heddle_push_has_client(session)))
         session->due_callbacks |= callback;
 }
@@ -28,7 +28,10 @@ bool heddle_push_has_work(const heddle_push_session *session)
     return session->due_callbacks || session->first;
 }
 
-/* Adds to the bytes of messages that wait for handlers: those of this session, of its client's address, and of all. */
+/*
+ * Adds `change`, which may be negative, to three counts of the bytes that wait for handlers: those of the session, of
+ * its client's address, and of the engine.
+ */
 static void count_waiting(heddle_push_session *session, size_t change)
 {
     heddle_address_share *share = heddle_address_share_of(session->work.connection);
@@ -94,7 +97,7 @@ static VALUE serve_socket(heddle_work *work, VALUE client)
     for (size_t i = 0; !next && i < sizeof(AFTER_MESSAGES); i++)
         next = session->due_callbacks & AFTER_MESSAGES[i];
     if (!next)
-        return Qnil; /* a fiber has received the message by #receive */
+        return Qnil; /* meanwhile, a fiber has received the message by #receive */
     session->due_callbacks &= (uint8_t)~next;
     session->calling = next;
     if (next == HEDDLE_PUSH_ON_RESET && heddle_push_count_resets(session) > 1)

@@ -14,10 +14,13 @@ typedef struct heddle_push_session heddle_push_session;
 
 typedef struct {
     const heddle_exchange_operations *exchanges; /* the operations of the exchanges that this carrier continues */
-    /* Was the request read completely, and is no fiber writing? Raises ClientGoneError if the client has left. */
+    /*
+     * Was the request read completely, and is no fiber writing? Over HTTP/2, raises ClientGoneError if the stream has
+     * ended. The caller has checked the connection (heddle_exchange_writable_connection).
+     */
     bool (*is_free)(const heddle_exchange_handle *exchange);
     /*
-     * Allocates the carrier's own record in the session. Returns false when out of memory. NULL if the carrier has no
+     * Allocates the carrier's own record of the session. Returns false when out of memory. NULL if the carrier has no
      * record.
      */
     bool (*prepare)(heddle_push_session *session);
@@ -27,9 +30,9 @@ typedef struct {
      */
     void (*begin)(heddle_push_session *session, heddle_exchange_handle *exchange, int status, VALUE early);
     /*
-     * Queues `bytes`, and then `string` unless it is 0. A long String must be frozen. The loop sends the output in its
-     * next tick at the latest. Returns false when out of memory; then the output ends within a frame. May be called on
-     * any thread.
+     * Queues `bytes`, and then `string` unless it is 0. A String longer than HEDDLE_OUTPUT_COPIED is not copied, so it
+     * must be frozen. The loop sends the output in its next tick at the latest. Returns false when out of memory; then
+     * the output ends within a frame. May be called on any thread.
      */
     bool (*write)(heddle_push_session *session, const char *bytes, size_t size, VALUE string);
     /*
@@ -47,13 +50,14 @@ typedef struct {
      */
     int (*flush)(heddle_push_session *session);
     /*
-     * Reads until there is no input, or the session has ended. Pauses the session if heddle_push_must_pause returns
-     * true.
+     * Reads until there is no more input, the session has ended, or the connection's turn is over. Pauses the session
+     * if heddle_push_must_pause returns true.
      */
     void (*read)(heddle_push_session *session);
     /*
      * Called when the last frame is queued. Sends the rest, and ends the output. Then discards input until the client
-     * has ended its side, or linger_timeout has passed. An event stream over HTTP/1.1 is closed instead.
+     * has ended its side, has sent too much, or linger_timeout has passed. An event stream over HTTP/1.1 is closed as
+     * soon as the rest is sent.
      */
     void (*end)(heddle_push_session *session);
     /* Stops sending and reading. With `abrupt`, the client sees that frames are missing. */

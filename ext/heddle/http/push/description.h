@@ -2,8 +2,8 @@
 
 /*
  * The description of a session that is handed off to another process. It begins with the protocol's number and a
- * version, one byte each. The version determines the fields that follow. A field is its size (32 bits, native byte
- * order) and its bytes.
+ * version, one byte each. The version determines the fields that follow. Each field begins with its size (32 bits,
+ * native byte order).
  */
 
 #include "system.h"

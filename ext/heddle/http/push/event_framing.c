@@ -11,7 +11,7 @@
 #include <ruby/encoding.h>
 
 enum {
-    DISCARDED = 65536, /* bytes; input is discarded, and a client that sends more is disconnected */
+    DISCARDED = 65536, /* bytes of input that are discarded; a client that sends more is disconnected */
     VERSION = 1,       /* the version of the fields that describe a stream to another process */
 };
 
@@ -62,7 +62,7 @@ bool heddle_push_send_comment(heddle_push_session *session)
 /*
  * An event stream has no close frame: the end of the content ends it. If the server stops, or needs the connection for
  * other clients, sends a random reconnection time first, so that clients don't reconnect all at once. Otherwise sends a
- * comment, because some output is needed: it wakes the loop if another thread closes the stream.
+ * comment: if another thread closes the stream, only output wakes the loop.
  */
 static bool send_farewell(heddle_push_session *session, unsigned code, const char *reason, size_t size)
 {
@@ -74,7 +74,7 @@ static bool send_farewell(heddle_push_session *session, unsigned code, const cha
     return !session->chunked || session->carrier->write(session, "0\r\n\r\n", 5, 0);
 }
 
-/* Resets the connection or the stream, so that the client sees that it has missed events. */
+/* Resets the connection or the HTTP/2 stream, so that the client sees that it has missed events. */
 static void end_slow(heddle_push_session *session)
 {
     if (heddle_push_has_client(session))
@@ -95,7 +95,7 @@ const heddle_push_framing heddle_push_events = {
 
 /* -- streams without a handler ------------------------------------------------------------------------------------- */
 
-/* The only subscription of the stream, or NULL. */
+/* Returns the stream's only subscription, or NULL if the stream has none any more. */
 static const heddle_push_subscription *subscription_of(const heddle_push_session *session)
 {
     return session->subscriptions && session->subscriptions->subscriber.topic ? session->subscriptions : NULL;

@@ -7,8 +7,8 @@
 
 enum {
     HEDDLE_EVENTS_LINES = 512, /* the maximum size, in bytes, of the lines that are added to each event */
-    HEDDLE_EVENTS_TEXT = 64,   /* room in bytes for the short texts of the server */
-    HEDDLE_EVENTS_RETRY = 3000, /* ms; when the server stops, clients reconnect within this time */
+    HEDDLE_EVENTS_TEXT = 64,    /* room in bytes for a line with `id` or `retry`, or for the head of a chunk */
+    HEDDLE_EVENTS_RETRY = 3000, /* ms; a farewell makes the client reconnect after a random time below this */
 };
 
 /* The protocol of event streams over HTTP/1.1, which another process can continue. */

@@ -12,10 +12,7 @@ enum {
 
 /* -- input --------------------------------------------------------------------------------------------------------- */
 
-/*
- * Passes received bytes to the framing. Keeps the bytes that the framing does not use while the handler's queue is
- * full.
- */
+/* Passes received bytes to the framing, which does not use all of them if reading must pause. Keeps the rest. */
 static void feed_scratch(heddle_push_session *session, char *bytes, size_t size)
 {
     heddle_connection *connection = session->work.connection;
@@ -264,7 +261,10 @@ static int64_t heard_at(const heddle_connection *connection)
     return busy ? INT64_MAX : session->heard;
 }
 
-/* Asks the client to reconnect later: a WebSocket by the close code 1013, an event stream by send_farewell. */
+/*
+ * Asks the client to reconnect later: a WebSocket by the close code 1013, an event stream by a reconnection time
+ * (send_farewell in event_framing.c).
+ */
 static void yield_room(heddle_connection *connection)
 {
     heddle_push_session *session = heddle_push_session_of(connection);
@@ -286,7 +286,7 @@ static void abandon_socket(heddle_connection *connection)
 }
 
 const heddle_protocol heddle_push_protocol = {
-    .stays = true, /* the watch thread never hands it off: its handler is in this process */
+    .stays = true, /* the watch thread hands off no sockets, because their handlers are in this process */
     .waits_for_turns = true,
     .describe = heddle_events_describe,
     .begin = begin_socket,

@@ -55,12 +55,12 @@ static void read_input(heddle_push_session *session)
     if (session->paused)
         return;
     if (stream->ended && session->framing->reads_frames && session->state <= HEDDLE_PUSH_CLOSING)
-        heddle_push_stop_carrier(session); /* the end without a close frame is an error */
+        heddle_push_stop_carrier(session); /* the client has ended its side without a close frame */
 }
 
 /*
- * Passes received bytes to the framing. Keeps the bytes that the framing does not use, or all bytes while the session
- * is paused.
+ * Passes received bytes to the framing, and keeps those that the framing does not use. Keeps all bytes if the session
+ * does not read now, or earlier bytes wait.
  */
 static void take_frames(heddle_push_session *session, char *bytes, size_t size)
 {
@@ -319,7 +319,7 @@ static void begin_on_stream(heddle_push_session *session, heddle_exchange_handle
     else if (ended && session->framing->reads_frames)
         end_input(&stream->tunnel);
     else
-        stream->ended = ended; /* true for an event stream: a GET has no body, so the client's side has ended */
+        stream->ended = ended; /* true only for an event stream: its request, a GET, has no body */
     heddle_push_release_hold(session);
     heddle_h2_end_call(server);
 }

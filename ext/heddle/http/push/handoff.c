@@ -93,7 +93,7 @@ static void add_subscription(heddle_description_writer *fields, const heddle_pus
  * Hands off the WebSocket to the process that reads from +socket+, a SEQPACKET socket, with Sockets#accept_handoff.
  * +name+: the class name of the handler; +state+: the state of the handler. Returns :done if the WebSocket was sent:
  * then no callback is called in this process any more. Returns :full if it can't be sent now, usually because +socket+
- * has no room; :busy if #received is nil; and :fixed if it uses TLS or its description is too long.
+ * has no room; :busy if #received is nil; and :fixed if the WebSocket uses TLS or its description is too long.
  */
 static VALUE client_hand_off(VALUE self, VALUE io, VALUE name, VALUE state)
 {
@@ -170,7 +170,10 @@ static bool is_label(heddle_description_field label)
     return label.size == 0 || parts == 3;
 }
 
-/* Returns false if the fields are invalid, or come from an incompatible version of Heddle. */
+/*
+ * Returns false if the fields are invalid, come from an incompatible version of Heddle, or describe a socket with
+ * compression and this process has no zlib.
+ */
 static bool read_socket(VALUE description, socket_fields *into)
 {
     heddle_description_reader fields = heddle_description_open(RSTRING_PTR(description),
@@ -237,7 +240,7 @@ static VALUE resume_topics(VALUE data)
             envelope = rb_enc_interned_str(fields.envelope.bytes, (long)fields.envelope.size, rb_utf8_encoding());
         fields.topic.envelope = envelope;
         if (heddle_push_subscribe(session, fanout, &fields.topic, fields.since) != HEDDLE_SUBSCRIBED)
-            rb_raise(rb_eRuntimeError, "the subscription failed");
+            rb_raise(rb_eRuntimeError, "the new process failed to subscribe to a topic");
         RB_OBJ_WRITTEN(resumption->client, Qundef, envelope);
     }
     ID on_resume = rb_intern("on_resume");
@@ -275,7 +278,7 @@ void heddle_push_resume(heddle_connection *connection, VALUE loaded)
     session->wanted &= (uint8_t)~HEDDLE_PUSH_ON_OPEN; /* on_open was called in the other process */
     engine->websockets.opened--;
     session->reader->allows_deflate = valid && fields.deflates;
-    session->depth++; /* held, because resuming may close the session */
+    heddle_push_hold(session); /* because resuming may close the session */
     heddle_connection_start(connection, &heddle_push_protocol, session);
     resumption resumption = {.session = session, .client = client, .handler = handler, .fields = &fields};
     int state = 0;

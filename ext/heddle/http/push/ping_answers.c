@@ -38,9 +38,7 @@ bool heddle_push_answer_ping(heddle_push_session *session, const char *payload, 
 void heddle_push_update_pong(heddle_push_session *session)
 {
     heddle_push_pong *pong = session->pong;
-    /*
-     * The head of an HTTP/1.1 response may be pending and is not counted in `written`: the difference may be negative.
-     */
+    /* `written` does not count the head of an HTTP/1.1 response: while the head is pending, this may be negative. */
     if (!pong || (int64_t)(session->written - heddle_push_pending(session) - pong->end) < 0)
         return;
     session->pong = NULL;

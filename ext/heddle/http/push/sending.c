@@ -80,7 +80,7 @@ bool heddle_push_send(heddle_push_session *session, heddle_websocket_opcode opco
     if (session->state != HEDDLE_PUSH_OPEN || !heddle_push_check_pace(session))
         return false;
     if (!session->framing->send(session, opcode, message)) {
-        heddle_push_stop_carrier(session); /* out of memory: the output ends within a message */
+        heddle_push_stop_carrier(session); /* the output may end within a message */
         return false;
     }
     heddle_push_count_sent(session, (uint64_t)RSTRING_LEN(message));

@@ -140,8 +140,9 @@ void heddle_push_fail_session(heddle_push_session *session, unsigned code, const
 /* -- input --------------------------------------------------------------------------------------------------------- */
 
 /*
- * A closing socket never pauses, because its messages are discarded. A fiber that waits for a message takes it at once.
- * Of the bytes that may wait for handlers, an address leaves as many free as it has: so the first one has half of them,
+ * A closing socket never pauses, because its messages are discarded. The limit for the waiting messages of all sockets
+ * does not apply while a fiber waits for a message, because that fiber takes the message at once. An address may use
+ * bytes of this limit only while more bytes are free than the address uses. So one address gets at most half of them,
  * the next one a quarter, and so on.
  */
 bool heddle_push_must_pause(const heddle_push_session *session)

@@ -2,7 +2,7 @@
 
 /*
  * A push session: a WebSocket of the server (RFC 6455), or a stream of server-sent events (HTML standard, section 9.2).
- * While nothing happens it is only this record, without a fiber. Its framing encodes and decodes the bytes of a
+ * While nothing happens, a session is only this record and has no fiber. Its framing encodes and decodes the bytes of a
  * WebSocket or an event stream. Its carrier is the connection or HTTP/2 stream that transports these bytes. A session
  * with a handler becomes a work item when a callback is due, for example because a message is complete: a runner calls
  * the handler, one callback of a session at a time and in order. An event stream without a handler only sends the
@@ -78,7 +78,7 @@ typedef struct {
     bool reads_frames;
     /* Reads the client's bytes, which it may overwrite. Returns how many bytes it has used. */
     size_t (*feed)(heddle_push_session *session, char *bytes, size_t size);
-    /* Converts a String that a handler writes into the value for `send`. May raise, so the session must not be held. */
+    /* Returns the message that `send` gets for a String of a handler. May raise, so the session must not be held. */
     VALUE (*prepare)(VALUE data);
     /* Queues a message. Returns false when out of memory, or if the carrier is broken. */
     bool (*send)(heddle_push_session *session, heddle_websocket_opcode opcode, VALUE message);
@@ -117,7 +117,7 @@ struct heddle_push_session {
     bool stays;                 /* an event stream that is never handed off */
     bool running;               /* a runner calls its callbacks */
     bool paused;                /* enough messages wait for the handler: nothing is read */
-    bool defers_reading;        /* it was paused when it began to close; it reads again at its deadline */
+    bool defers_reading;        /* the session was paused when it began to close, and reads again at its deadline */
     bool pinged;                /* a ping was due at `keepalive_sent_at`, and no input has come since; see `stalls` */
     bool overflowed;            /* another thread has found too much output: the loop must check it */
     bool overrun;               /* another thread has dropped a message: the loop must close the socket */
@@ -135,7 +135,7 @@ struct heddle_push_session {
     uint64_t written;           /* bytes that were queued since the session began */
     heddle_push_traffic traffic;
     uint64_t sent_at_check;     /* how many bytes of `written` had been sent at the last check */
-    heddle_push_stream *stream; /* the record of the HTTP/2 carrier; otherwise NULL */
+    heddle_push_stream *stream; /* the record of the HTTP/2 carrier; NULL over HTTP/1.1 */
     heddle_push_handle *handle; /* the C part of its WebSocket::Session; NULL: it has none, or the object is freed */
     uint32_t slot;            /* the slot of its WebSocket::Session in the engine's list; HEDDLE_PUSH_NO_CLIENT: none */
     uint32_t waiting_count;     /* messages that wait for the handler … */
@@ -143,14 +143,14 @@ struct heddle_push_session {
     heddle_websocket_message *first, **last;
     heddle_wait *wait; /* the fiber that waits for a message */
     /*
-     * when input was last received; of an event stream, the last check that found output sent since the check before
-     * it, or no output queued. Coarse clock, ns
+     * when the client was last taken to be there (coarse clock, ns): input came, or a check in keepalive.c found that
+     * output was sent, that an event stream had no output, or that a WebSocket was paused
      */
     int64_t heard;
     int64_t keepalive_sent_at, retires_at; /* a keepalive is a ping, or a comment of an event stream */
     uint64_t lingered;          /* discarded bytes of input */
     heddle_link receiving_link; /* in the list of sockets with an unfinished message */
-    int64_t message_deadline;   /* when the unfinished message must continue: see heddle_body_next_deadline; 0: none */
+    int64_t message_deadline;   /* when more of the unfinished message must have come (body_deadline.h); 0: none */
     size_t message_size;        /* received bytes of the unfinished message … */
     size_t unfinished;          /* … and the memory that is counted for that message */
     heddle_websocket_reader reader[]; /* one element if the client sends frames */
@@ -251,9 +251,8 @@ void heddle_push_handle_deadline(heddle_push_session *session);
 /* Has the kernel accepted output since the last check? If the send buffer is full, this shows that the client reads. */
 bool heddle_push_has_output_moved(heddle_push_session *session, size_t pending);
 /*
- * Must heddle_push_retire be called? Returns true for an open session that is not retired yet, if the server stops. A
- * session without a handler may be retired at any time, because its client reconnects with the position of the last
- * event.
+ * May heddle_push_retire be called? Returns true for an open session that is not retired yet: with a handler only while
+ * the server stops; without one at any time, because the client reconnects with the position of its last event.
  */
 bool heddle_push_has_to_retire(const heddle_push_session *session);
 /* Schedules the end of the session; a session without a handler ends at once. */
@@ -294,7 +293,7 @@ void heddle_push_end_slow(heddle_push_session *session);
 
 /* -- websocket_framing.c ------------------------------------------------------------------------------------------- */
 
-/* Returns the String in UTF-8. Raises ArgumentError if it is not valid text. */
+/* Returns the String in UTF-8. Raises ArgumentError or EncodingError if it is not valid text. */
 VALUE heddle_push_text_of(VALUE string);
 
 /* -- event_framing.c ----------------------------------------------------------------------------------------------- */
@@ -320,7 +319,7 @@ void heddle_push_check_comments(heddle_push_session *session, int64_t now);
  * section 5.5.3). Returns false when out of memory, or if the carrier is broken. Held.
  */
 bool heddle_push_answer_ping(heddle_push_session *session, const char *payload, size_t size);
-/* Called when some output was sent. If this included the waiting pong, answers the ping that came after it. Held. */
+/* Called when some output was sent. If the waiting pong was sent, answers the latest ping that came after it. Held. */
 void heddle_push_update_pong(heddle_push_session *session);
 
 /* -- subscriptions.c ----------------------------------------------------------------------------------------------- */
@@ -365,7 +364,7 @@ struct heddle_push_handle {
     VALUE reason; /* the close frame's reason, a String, or nil */
     VALUE label;  /* values for the log line at the end, see label_of in session_ruby.c; nil: nothing is logged */
     VALUE farewell; /* a frame that is sent before the close frame when the server stops; nil: none */
-    uint16_t code;  /* the close code; 0 before on_close */
+    uint16_t code;  /* the close code; 0 before heddle_push_keep_end */
 };
 
 heddle_push_handle *heddle_push_handle_of(VALUE client);

@@ -30,7 +30,7 @@ static heddle_push_session *open_session(VALUE self)
  * call-seq: write(data) -> true or false
  *
  * Sends a message: binary if the String's encoding is BINARY, otherwise text. Never waits; #pending returns the number
- * of bytes that are still queued. If this exceeds websocket_output_limit, the socket is closed with the code 1008.
+ * of bytes that are still queued. If they exceed websocket_output_limit, the socket is closed with the code 1008.
  * Returns false if the socket is closed. May be called on any thread. On an event stream, +data+ must be text, and is
  * sent as the data of an event.
  */
@@ -280,8 +280,8 @@ static heddle_push_session *own_session(VALUE self)
 /*
  * call-seq: receive(timeout) -> String or nil
  *
- * Waits for the next message. Returns nil if the socket is closed. Raises IO::TimeoutError after +timeout+ seconds;
- * nil: no limit.
+ * Waits for the next message. Returns nil if the socket is closed and all its messages were returned. Raises
+ * IO::TimeoutError after +timeout+ seconds; nil: no limit.
  */
 static VALUE client_receive(VALUE self, VALUE seconds)
 {
@@ -297,7 +297,7 @@ static VALUE client_receive(VALUE self, VALUE seconds)
             heddle_push_release_hold(session);
             continue;
         }
-        /* After a turn of messages, other fibers run for a tick. Otherwise a fiber with a fast client never waits. */
+        /* After a turn of messages, other fibers run for a tick: with a fast client, this fiber would never wait. */
         bool turn_ends = !waited && (session->first || session->paused) &&
                          session->waiting_count % MESSAGES_A_TURN == 0;
         if (session->first && !turn_ends)

@@ -82,7 +82,7 @@ void heddle_push_drop_client(heddle_push_session *session, bool abandoned)
         session->handle->session = NULL;
     session->handle = NULL;
     bool listed = heddle_push_has_client(session) && session->engine->has_object;
-    if (listed && !abandoned) /* otherwise the list no longer exists, or this is a forked child */
+    if (listed && !abandoned) /* without has_object, the list no longer exists */
         unlist_client(&session->engine->websockets, session->slot);
 }
 
@@ -218,7 +218,7 @@ static VALUE open_websocket(VALUE self, VALUE handler, VALUE caller, VALUE logge
     heddle_exchange_handle *exchange = heddle_exchange_handle_of(self);
     heddle_exchange_writable_connection(exchange);
     const heddle_push_carrier *carrier = heddle_push_carrier_of(exchange);
-    carrier->is_free(exchange); /* called because it raises if the client has left; its result does not matter */
+    carrier->is_free(exchange); /* its result does not matter: it is called because it raises if a stream has ended */
     const heddle_push_framing *framing = kind == ID2SYM(rb_intern("events")) ? &heddle_push_events
                                                                              : &heddle_push_frames;
     VALUE label = RTEST(logged) ? label_of(self, exchange) : Qnil;

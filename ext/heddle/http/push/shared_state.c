@@ -5,7 +5,7 @@
 enum {
     FRAGMENTS = 1000,            /* frames that a message may always have; browsers send one */
     BYTES_PER_FRAGMENT = 1024,   /* websocket_message_limit / BYTES_PER_FRAGMENT frames are allowed, if that is more */
-    /* bytes that all unfinished messages together, and all that wait for their handlers, may always have */
+    /* bytes that all unfinished messages, and all messages that wait for their handlers, may always have */
     MESSAGES_BYTES = 16777216,
     MESSAGES = 4,                /* websocket_message_limit * MESSAGES bytes are allowed, if that is more */
 };

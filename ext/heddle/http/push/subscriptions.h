@@ -52,7 +52,7 @@ struct heddle_push_subscription {
     bool was_reset;                      /* the client was sent a reset */
     VALUE envelope; /* an interned String, marked by the WebSocket::Session; nil: the form has none */
     uint32_t size;       /* bytes of the topic's name */
-    uint16_t lines_size; /* bytes of the lines */
+    uint16_t lines_size; /* bytes of the lines before each event */
     char name[]; /* the topic's name, then the lines that are sent before each event */
 };
 

@@ -45,7 +45,7 @@ static void handle_time_when_open(heddle_push_session *session)
     int64_t now = heddle_clock_coarse();
     bool on_shutdown_returned = !((session->due_callbacks | session->calling) & HEDDLE_PUSH_ON_SHUTDOWN);
     if (session->retires && session->retires_at <= now && !on_shutdown_returned && now < all->retire_end) {
-        /* waits for on_shutdown, because its messages are sent before the close frame */
+        /* waits for on_shutdown, because messages that it writes must come before the close frame */
         session->retires_at = heddle_add_duration(now, HEDDLE_DUE_INTERVAL);
     } else if (session->retires && session->retires_at <= now) {
         if (session->handle && !NIL_P(session->handle->farewell) &&

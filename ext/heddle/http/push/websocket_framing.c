@@ -65,7 +65,7 @@ static heddle_push_session *find_next(heddle_engine *engine, heddle_push_session
     return link ? HEDDLE_CONTAINER_OF(link, heddle_push_session, receiving_link) : NULL;
 }
 
-/* Returns the client's address bucket; 0 if the client is not counted by address, or has left. */
+/* Returns the bucket that counts the client's address; 0 if addresses are not counted, or the client has left. */
 static uint16_t find_address(const heddle_push_session *session)
 {
     return session->work.connection ? session->work.connection->address_bucket : 0;
@@ -94,7 +94,7 @@ static void check_budget(heddle_push_session *session)
         heddle_push_session *oldest = find_oldest(session->engine);
         if (!oldest || oldest == session)
             break; /* this socket is not ended: the size limit of a message bounds its unfinished message */
-        end_unfinished(oldest, "too many messages are unfinished");
+        end_unfinished(oldest, "the server has too many unfinished messages");
     }
 }
 
@@ -162,7 +162,7 @@ static size_t read_frames(heddle_push_session *session, char *bytes, size_t size
         heddle_websocket_event event =
             heddle_websocket_read(reader, &session->engine->websockets.limits, bytes + used, size - used, &step);
         used += step;
-        /* A closing socket, and a handler without on_message, discard messages. */
+        /* A message is not inflated if it is discarded: the socket is closing, or the handler has no on_message. */
         if (event == HEDDLE_WEBSOCKET_HAS_MESSAGE && reader->message->compressed &&
             session->state == HEDDLE_PUSH_OPEN && session->wanted & HEDDLE_PUSH_ON_MESSAGE)
             event = heddle_websocket_inflate(&session->engine->websockets.deflater, reader,
@@ -274,7 +274,7 @@ static void end_slow(heddle_push_session *session)
 static int64_t find_next_check(const heddle_push_session *session)
 {
     int64_t ping = heddle_push_next_ping(session), message = session->message_deadline;
-    if (session->paused && !heddle_push_is_full(session)) /* until messages of other sockets are served */
+    if (session->paused && !heddle_push_is_full(session)) /* waits for the handlers of other sockets */
         return heddle_add_duration(heddle_clock_coarse(), HEDDLE_DUE_INTERVAL);
     return message && (ping < 0 || message < ping) ? message : ping;
 }

@@ -1,6 +1,6 @@
 /*
- * Heddle::HTTP::WebSocket::Codec: the frames of a WebSocket client (RFC 6455), for code that does its own reading and
- * writing.
+ * Heddle::HTTP::WebSocket::Codec: reads the frames that a server sends, and makes frames (RFC 6455), for code that does
+ * its own I/O.
  */
 
 #include "binding.h"

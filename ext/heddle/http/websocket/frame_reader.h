@@ -34,7 +34,7 @@ typedef enum {
     HEDDLE_WEBSOCKET_HAS_MESSAGE, /* heddle_websocket_take_message returns it */
     HEDDLE_WEBSOCKET_HAS_PING,   /* the reader's `control` has the payload, of `control_size` bytes */
     HEDDLE_WEBSOCKET_HAS_PONG,   /* like a ping */
-    /* `code` is set. If `control_size` exceeds 2, `control` has the reason after 2 bytes. The caller reads no more. */
+    /* `code` is set. If `control_size` exceeds 2, `control` has the reason after 2 bytes. No frame may follow. */
     HEDDLE_WEBSOCKET_HAS_CLOSE,
     /* The peer has violated the protocol: see `code` and `failure`. The reader reads no more. */
     HEDDLE_WEBSOCKET_FAILED,
@@ -78,5 +78,5 @@ heddle_websocket_message *heddle_websocket_take_message(heddle_websocket_reader 
  */
 heddle_websocket_event heddle_websocket_reader_fail(heddle_websocket_reader *reader, unsigned code,
                                                     const char *failure);
-/* Ends the reader: frees an incomplete message. A later read returns FAILED, perhaps with `failure` NULL. */
+/* Ends the reader: frees an incomplete message. A later read returns FAILED; `failure` may be NULL then. */
 void heddle_websocket_reader_end(heddle_websocket_reader *reader);

@@ -14,7 +14,7 @@ enum {
 typedef struct {
     heddle_websocket_limits limits;
     uint64_t output_limit; /* bytes of output that may wait for a client */
-    int64_t ping;          /* ns without input before a ping is sent; 0: no pings are sent */
+    int64_t ping;          /* ns without input before a ping is sent; <= 0: no pings are sent */
     uint64_t messages_limit; /* the maximum of `unfinished`, and of `waiting` */
     uint64_t unfinished;   /* bytes of memory of all unfinished messages */
     uint64_t waiting;      /* bytes of all clients' messages that wait for their handlers */
@@ -25,7 +25,7 @@ typedef struct {
     uint32_t free_slot, slot_count; /* the first free slot, which contains the next one's index; the number of slots */
     uint16_t retire_code;  /* the close code when the server stops (chosen by server/drain.rb) … */
     int64_t retire_time;   /* … and the time over which the close frames are spread, ns */
-    int64_t retire_end;    /* a socket waits for the end of its on_shutdown at most until then: CLOCK_MONOTONIC, ns */
+    int64_t retire_end;    /* no socket waits longer for its on_shutdown to return: CLOCK_MONOTONIC, ns */
     uint32_t retired;      /* the number of sockets for which on_shutdown was queued */
     uint64_t open, opened; /* the number of open sockets; the number of sockets that were opened so far */
     uint64_t received, received_bytes, sent, sent_bytes; /* numbers of messages, and of their bytes */
