@@ -13,12 +13,13 @@ struct heddle_runner {
     heddle_runner *next; /* in the list of idle runners or of serving runners */
     heddle_runner *previous; /* in the list of serving runners */
     const heddle_work_operations *operations; /* the operations of the work item that it serves */
-    const VALUE *served;  /* points to the work item's Ruby object, such as the exchange; NULL or *served 0: none */
+    /* points to the Ruby object of the work item, such as the exchange; NULL, or *served is 0: there is no object */
+    const VALUE *served;
     heddle_address_share *share; /* the address record that counts the work item as begun, or NULL */
     unsigned uses; /* how many work items it has begun to serve */
     heddle_quantum quantum; /* the quantum of the work item */
     heddle_account account; /* the time account of the work item */
-    /* its next request begins at the time at which the account of the previous one has ended (heddle_account_begin) */
+    /* the account of its next request begins at the time at which its last account has ended (heddle_account_begin) */
     bool in_row;
     bool idle;     /* it is in the list of idle runners */
     bool summoned; /* heddle_runners_summon has woken or started it, and it has not run since */
@@ -34,7 +35,7 @@ VALUE heddle_runner_describe_object(const heddle_runner *runner);
 /* -- runner_pool.c: the lists of idle and of serving runners ----------------------------------------------- */
 
 void heddle_runners_add_idle(heddle_runner *runner);
-/* Removes a runner from the list of idle runners. Called if the runner was woken while it was still in the list. */
+/* Removes a runner from the list of idle runners. Called if other code than this pool has woken the runner. */
 void heddle_runners_remove_idle(heddle_runner *runner);
 void heddle_runners_start_serving(heddle_runner *runner);
 void heddle_runners_stop_serving(heddle_runner *runner);

@@ -57,7 +57,10 @@ static void end_idle_runners(heddle_sockets *sockets, size_t count)
     }
 }
 
-/* Ends the idle runners that were never needed since the timer was set, but always keeps HEDDLE_RUNNERS_MIN_IDLE. */
+/*
+ * Ends as many idle runners as were never needed since the timer was set, but always keeps HEDDLE_RUNNERS_MIN_IDLE of
+ * them.
+ */
 static void trim_runners(heddle_timer *timer)
 {
     heddle_sockets *sockets = (heddle_sockets *)((char *)timer - offsetof(heddle_sockets, runners.trim));

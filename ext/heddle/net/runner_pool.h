@@ -2,7 +2,8 @@
 
 /*
  * The fibers that serve work items. A runner serves one ready item after another, and waits while no item is ready. If
- * the application waits in one runner, another runner serves the ready items. It is summoned at the end of the tick.
+ * the application waits in one runner, another runner, which is summoned at the end of the tick, serves the ready
+ * items.
  *
  * To summon a runner means to wake an idle one, or else to start a new one. A runner that was summoned is *coming*
  * until it reads the ready list.
@@ -18,18 +19,18 @@ enum {
 /* How long a runner serves before the loop's other fibers and events get their turn, in ns. */
 #define HEDDLE_RUNNER_SHARE INT64_C(20000000)
 
-/* The interval in ns at which runners that were not needed are ended. */
+/* In ns. Each time that this interval has passed, idle runners that were not needed during the interval are ended. */
 #define HEDDLE_RUNNERS_TRIM INT64_C(250000000)
 
-/* How long to wait before another try if no fiber could be made, in ns. */
+/* In ns. If no fiber could be made for a runner, this time passes before the next attempt. */
 #define HEDDLE_RUNNERS_RETRY INT64_C(50000000)
 
 typedef struct heddle_runner heddle_runner;
 
 typedef struct {
     /*
-     * The runners that wait for work. The runner that became idle last comes first, because its stack is still in the
-     * processor's caches.
+     * The runners that wait for work. The runner that became idle last is first in the list, because its stack is
+     * probably still in the processor's caches.
      */
     heddle_runner *idle;
     size_t idle_count;
@@ -38,8 +39,8 @@ typedef struct {
     size_t serving_count;
     size_t probing_count;  /* how many of the serving runners serve a health check */
     /*
-     * how many served items are beyond the share of the limit that one client address may use (admission.c): they began
-     * while the limit was higher, or while there was no limit
+     * how many of the items that are being served exceed the share of the limit that one client address may use
+     * (admission.c): they began while the limit was higher, or while there was no limit
      */
     size_t excess_count;
     VALUE waiting_for_end; /* the Fiber to wake when heddle_runners_are_done returns true, or 0 */

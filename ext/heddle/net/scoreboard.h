@@ -1,9 +1,9 @@
 #pragma once
 
 /*
- * The scoreboard is memory that all processes of a server share, with one slot for each worker. Of the slots, a worker
- * writes only its own; the master assigns and releases slots. Words of a slot are read and written independently of
- * each other (relaxed atomics), so the values only give a rough picture of a worker's load. Uses no Ruby.
+ * The scoreboard is memory that all processes of a server share, with one slot for each worker. The master assigns and
+ * releases slots; a worker writes to no slot but its own. Words of a slot are read and written independently of each
+ * other (relaxed atomics), so the values give only a rough picture of a worker's load. Uses no Ruby.
  */
 
 #include "net/shared_memory.h"
@@ -32,16 +32,17 @@ typedef struct {
      */
     _Atomic uint32_t used;
     /*
-     * Rises when workers must look at the pools' shares again: a share was returned, or a worker waits for one or has
-     * stopped waiting.
+     * Rises when workers must look at the pools' shares again: a share was returned, or a worker has begun or stopped
+     * to wait for one.
      */
     _Atomic uint32_t pool_changes;
     /* how many bytes of memory all processes of the server use; written by the master; 0: not known */
     _Atomic uint64_t memory;
     /*
      * How many bytes of request bodies all workers have on disk. A worker adds to this word before it adds to its slot,
-     * and subtracts from its slot first. When the worker has ended, the master subtracts the slot's bytes from this
-     * word. Because of that order the master never subtracts more than the worker has added.
+     * and subtracts from its slot before it subtracts from this word. When a worker has ended, the master subtracts the
+     * slot's bytes from this word. If the worker was killed between its two steps, the master therefore subtracts too
+     * little, but never more than the worker has added.
      */
     _Atomic uint64_t body_disk;
 } heddle_scoreboard_header;
@@ -59,7 +60,7 @@ typedef struct {
     _Atomic uint32_t pid;
     /* how many of its loops accept connections, or have paused only because other workers have less to do */
     _Atomic uint32_t accepting;
-    _Atomic uint32_t in_flight; /* requests that run or are queued */
+    _Atomic uint32_t in_flight; /* work items (requests and callbacks) that run or are queued */
     _Atomic uint32_t connections;
     _Atomic uint32_t waiting; /* queued requests; updated periodically */
     _Atomic uint32_t limit;   /* how many requests may run at once; 0: no limit */
@@ -68,9 +69,9 @@ typedef struct {
     _Atomic int64_t lag;      /* how late its loop has run timers recently, ns */
     _Atomic uint64_t accepted, requests;
     _Atomic uint32_t stuck; /* how many of its loops are blocked */
-    /* hash of the label (method and path without IDs) of the request that blocks the worker; 0: unknown */
+    /* hash of the label (method and path without IDs) of the request that blocks the worker; 0: none, or unknown */
     _Atomic uint32_t label;
-    _Atomic int64_t stuck_since; /* when it got stuck, CLOCK_MONOTONIC in ns */
+    _Atomic int64_t stuck_since; /* when a loop of the worker last got blocked, CLOCK_MONOTONIC in ns */
     _Atomic uint32_t open;       /* how many of its loops have listeners */
     _Atomic uint32_t reserve;    /* its rank among the reserves (standby workers), 1 or more; 0: it is not a reserve */
     _Atomic uint64_t body_disk;  /* how many bytes of request bodies it has on disk */
@@ -95,8 +96,8 @@ typedef struct {
     int notify_fd; /* an eventfd, or -1; a write makes all workers read the scoreboard again */
     int alarm_fd; /* an eventfd of this master and its workers, or -1; a write asks the master for a reserve worker */
     /*
-     * The memory remains mapped until the process ends: Ruby then frees its objects in any order, and some of them
-     * still write to this memory.
+     * The memory remains mapped until the process ends. At its end, Ruby frees all objects in any order, and some of
+     * them still write to this memory.
      */
     bool kept;
 } heddle_scoreboard;
@@ -125,7 +126,8 @@ void heddle_scoreboard_notify(const heddle_scoreboard *scoreboard);
 void heddle_scoreboard_alarm(const heddle_scoreboard *scoreboard);
 
 /*
- * Returns a worker's load: its connections, each of which may send a request, plus its requests that run or are queued.
+ * Returns a worker's load: the number of its connections, each of which may send a request, plus the number of its work
+ * items that run or are queued.
  */
 static inline uint32_t heddle_scoreboard_load(const heddle_scoreboard_slot *slot)
 {
@@ -136,10 +138,10 @@ static inline uint32_t heddle_scoreboard_load(const heddle_scoreboard_slot *slot
 bool heddle_scoreboard_has_less_loaded(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine,
                                        int64_t now);
 
-/* Returns whether another worker could serve a request at once, because its loop is idle. */
+/* Returns whether another worker could serve a request at once: its loop is idle, and its limit is not reached. */
 bool heddle_scoreboard_has_sleeper(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine);
 
-/* Returns whether another worker that accepts connections has clearly fewer requests that run or are queued. */
+/* Returns whether another worker that accepts connections has clearly fewer work items that run or are queued. */
 bool heddle_scoreboard_has_shorter_queue(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine);
 
 /* Returns how many other workers have a slot now. */
@@ -149,8 +151,8 @@ uint32_t heddle_scoreboard_count_others(const heddle_scoreboard *scoreboard, con
 bool heddle_scoreboard_label_blocks(const heddle_scoreboard *scoreboard, uint32_t label);
 
 /*
- * Returns when this reserve must start to serve: `delay` ns after all workers, and all reserves of a lower rank, got
- * blocked. Returns INT64_MAX if one of them is not blocked, or if no such worker or reserve exists.
+ * Returns when this reserve must start to serve: `delay` ns after the last of all workers and all reserves of a lower
+ * rank got blocked. Returns INT64_MAX if one of them is not blocked, or if no such worker or reserve exists.
  */
 int64_t heddle_scoreboard_reserve_due(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine,
                                       int64_t delay);
@@ -159,7 +161,7 @@ int64_t heddle_scoreboard_reserve_due(const heddle_scoreboard *scoreboard, const
 bool heddle_scoreboard_other_accepts(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine,
                                      int64_t now);
 
-/* Only the loops of one process change a word, with the GVL, so no atomic addition is needed. */
+/* For words that only the loops of one process change, with the GVL. So no atomic addition is needed. */
 #define HEDDLE_SCOREBOARD_ADD(word, count)                                                                             \
     atomic_store_explicit(&(word), atomic_load_explicit(&(word), memory_order_relaxed) + (count), memory_order_relaxed)
 #define HEDDLE_SCOREBOARD_SET(word, value) atomic_store_explicit(&(word), (value), memory_order_relaxed)

@@ -8,8 +8,8 @@
 #include "binding.h"
 
 /*
- * Does nothing if the memory must remain mapped (`kept`): when a process ends, Ruby frees its objects in any order, and
- * may free this one before objects that still write to the memory.
+ * Does nothing if the memory must remain mapped (`kept`): when a process ends, Ruby frees all objects in any order, and
+ * may free the Scoreboard before objects that still write to the memory.
  */
 static void scoreboard_free(void *data)
 {
@@ -70,8 +70,8 @@ static VALUE scoreboard_initialize(VALUE self, VALUE slots)
 /*
  * call-seq: Scoreboard.for_fd(memory, notify) -> scoreboard
  *
- * Opens another process's scoreboard by the descriptors that its #descriptors has returned, and takes ownership of
- * them. Raises Errno::EPROTO if the scoreboard is of another version.
+ * Opens another process's scoreboard by the two descriptors that #descriptors has returned there, and takes ownership
+ * of them. Raises Errno::EPROTO if the scoreboard is of another version.
  */
 static VALUE scoreboard_for_fd(VALUE klass, VALUE memory, VALUE notify)
 {
@@ -85,8 +85,8 @@ static VALUE scoreboard_for_fd(VALUE klass, VALUE memory, VALUE notify)
 /*
  * call-seq: descriptors -> [Integer, Integer] or nil
  *
- * Returns the descriptors of the memory and of the eventfd that notifies the workers, or nil if the system does not
- * support them. Both are close-on-exec.
+ * Returns the descriptors of the memory and of the eventfd that notifies the workers. Both are close-on-exec. Returns
+ * nil unless the system supports both.
  */
 static VALUE scoreboard_descriptors(VALUE self)
 {
@@ -156,8 +156,8 @@ static double seconds_of(int64_t nanoseconds)
  *
  * Returns the current values of this slot, or nil if the slot is free. The keys are generation, index, pid, accepting,
  * in_flight, connections, waiting, reserve (true or false), limit (nil: no limit), lag in seconds, busy_for (how many
- * seconds the loop's current tick has lasted; nil: the loop is idle), stuck_for (how many seconds its loops have been
- * blocked; nil: they are not blocked), accepted, requests.
+ * seconds the loop's current tick has lasted; nil: the loop is idle), stuck_for (how many seconds ago a loop of the
+ * worker last got blocked; nil: none is blocked now), accepted, requests.
  */
 static VALUE scoreboard_read(VALUE self, VALUE number)
 {

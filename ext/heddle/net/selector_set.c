@@ -2,7 +2,7 @@
 
 /*
  * The event set for systems without epoll. Each connection has two waiters, one for each direction, and each listener
- * has one. While an event is wanted, its waiter is armed one-shot in the loop's selector.
+ * has one waiter. While an event is wanted, its waiter is armed in the loop's selector, for one event.
  */
 
 static uint8_t events_of(heddle_direction direction)
@@ -19,8 +19,8 @@ static void selector_set_want(heddle_event_set *set, heddle_connection *connecti
     if (result == 0)
         return;
     /*
-     * The event has come at once, but is delivered in the next tick: the delivery may free the connection, which the
-     * caller still uses.
+     * The event has come at once, or the waiter could not be armed. In both cases the event is delivered only in the
+     * next tick, because the delivery may free the connection, which the caller still uses.
      */
     heddle_transport_note(&connection->transport, result < 0 ? HEDDLE_BROKEN : events_of(direction));
     connection->event_pending = set->unfinished = true;

@@ -47,7 +47,7 @@ static void wait_to_write(heddle_connection *connection, int64_t timeout)
 static void wait_for_room(heddle_connection *const *place, int64_t timeout)
 {
     heddle_connection *connection = find_open_connection(place);
-    /* If there has been room since the last attempt, don't wait: the kernel may not report the same event again. */
+    /* If room was reported since the last attempt, don't wait: the kernel may not report the same event again. */
     if (!heddle_transport_has(&connection->transport, HEDDLE_HAS_ROOM))
         wait_to_write(connection, timeout);
 }
@@ -77,7 +77,7 @@ static ssize_t copy_piece(heddle_connection *connection, file_output *output)
     return check_result(connection, sent);
 }
 
-/* Sends a piece of the file. Returns the number of bytes, 0 at the end of the file, or -EAGAIN. */
+/* Sends a piece of the file. Returns the number of bytes that were sent, 0 at the end of the file, or -EAGAIN. */
 static ssize_t send_piece(heddle_connection *connection, file_output *output)
 {
 #ifdef __linux__

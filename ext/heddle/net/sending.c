@@ -108,7 +108,7 @@ void heddle_connection_flush_later(heddle_connection *connection)
     if (connection->flush_scheduled)
         return;
     /*
-     * Moves the connection to the front of the list. Otherwise it might wait behind many connections with slow clients.
+     * The connection moves to the front of the list. Otherwise it might wait behind many connections with slow clients.
      */
     heddle_link_remove(&connection->unsent_link);
     heddle_connection_has_output(connection);

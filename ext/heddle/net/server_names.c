@@ -26,7 +26,7 @@ HEDDLE_TLS_LIBRARY(FUNCTIONS);
 static bool load_functions(void)
 {
     const heddle_tls_entry functions[] = {FUNCTIONS(HEDDLE_TLS_ENTRY)};
-    /* false with LibreSSL, which lacks these functions */
+    /* false with LibreSSL, which lacks some of these functions */
     return !heddle_tls_find_functions(functions, sizeof(functions) / sizeof(*functions));
 }
 
@@ -72,7 +72,7 @@ static const server_name *find_name(const server_names *names, const char *name,
     return NULL;
 }
 
-/* Finds the name itself, or a wildcard for its first label (RFC 9525, 6.3). */
+/* Finds the name itself, or else the same name with a wildcard as its first label (RFC 9525, 6.3). */
 static const server_name *find_name_or_wildcard(const server_names *names, const char *name, size_t size)
 {
     const server_name *found = find_name(names, name, size);
@@ -86,8 +86,8 @@ static const server_name *find_name_or_wildcard(const server_names *names, const
 }
 
 /*
- * Returns the name in the extension server_name, or NULL. The extension consists of the list's size (2 bytes), a type
- * (0: host name), the name's size (2 bytes) and the name. OpenSSL rejects a list with more than one name.
+ * Returns the name in the extension server_name, or NULL. The extension is a list of names: the list's size (2 bytes),
+ * then a type (0: host name), the name's size (2 bytes) and the name. OpenSSL rejects a list with more than one name.
  */
 static const char *parse_extension(const unsigned char *bytes, size_t size, size_t *name_size)
 {

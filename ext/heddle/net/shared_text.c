@@ -77,8 +77,8 @@ static VALUE text_initialize(VALUE self, VALUE limit)
 /*
  * call-seq: write(string) -> true or false
  *
- * Replaces the string. Only one process may call this. Returns false, and keeps the old string, if the new one is too
- * long. Readers get the old string until the new one is complete, even if this process is killed meanwhile.
+ * Replaces the string. Returns false, and keeps the old string, if the new one is too long. Readers get the old string
+ * until the new one is complete, even if this process is killed meanwhile. Only one process may call this.
  */
 static VALUE text_write(VALUE self, VALUE string)
 {
@@ -110,7 +110,7 @@ static VALUE text_read(VALUE self)
             continue;
         VALUE string = rb_str_new(place_of(text, version), (long)size);
         atomic_thread_fence(memory_order_seq_cst);
-        /* The writer increases the version before it refills this slot. So if it is unchanged, the string is intact. */
+        /* The writer increases the version before it refills this slot. The same version means an intact copy. */
         if (atomic_load(&head->version) == version)
             return string;
     }

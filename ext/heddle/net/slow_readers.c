@@ -13,7 +13,8 @@
 #endif
 
 enum {
-    MOST_CUTS = 64, /* one check disconnects at most this many clients for their rate, then this many for the budget */
+    /* one check disconnects at most this many clients for their rate, and then at most this many for the budget */
+    MOST_CUTS = 64,
 };
 
 /* In ns. A client must have been measured for this long before it can count as the slowest. */
@@ -73,8 +74,8 @@ static void cut_off(heddle_sockets *sockets, uint64_t identity)
 
 /*
  * Measures a connection's rate over periods of `span` ns. While the connection waits for its turn to send, each check
- * begins a new period, because then the delay is caused by this server. Returns true if a period ends now in which the
- * client received fewer than `rate` bytes per second.
+ * begins a new period, because this server causes the delay. Returns true if a period ends now in which the client
+ * received fewer than `rate` bytes per second.
  */
 static bool watch_connection(heddle_connection *connection, int64_t now, double rate, int64_t span)
 {
@@ -84,7 +85,7 @@ static bool watch_connection(heddle_connection *connection, int64_t now, double 
     bool ends = !begins && now - connection->watched_since >= span;
     bool slow = ends && find_rate(connection, now) < rate;
     connection->watched_check = slow_check;
-    /* A slow client's period continues. So if this check has reached MOST_CUTS, the next one finds the client again. */
+    /* The period of a slow client continues. So if this check has reached MOST_CUTS, the next one finds it again. */
     if (begins || (ends && !slow)) {
         connection->watched_since = now;
         connection->watched_taken = count_taken(connection);

@@ -177,8 +177,8 @@ static int forget_connection(heddle_connection *connection, bool closing)
 }
 
 /*
- * Called when a connection has ended. Resumes accepting if accepting was paused. If no connection is left, and no
- * runner serves an item, wakes the fiber that waits for that.
+ * Called when a connection has ended. Resumes accepting if it was paused for lack of room or because of this worker's
+ * load. If no connection is left, and no runner serves an item, wakes the fiber that waits for that.
  */
 static void resume_accepting(heddle_sockets *sockets)
 {
@@ -284,7 +284,7 @@ void heddle_sockets_schedule_resume(heddle_sockets *sockets)
     heddle_next_tick_call_post(sockets->message, &sockets->loop->inbox);
 }
 
-/* Called in a forked child. The connections belong to the parent, and the parent's fibers do not exist in the child. */
+/* Called in a forked child. The connections belong to the parent, and the parent's fibers don't run in the child. */
 static void in_child(heddle_fork_guard *guard)
 {
     heddle_sockets *sockets = (heddle_sockets *)((char *)guard - offsetof(heddle_sockets, fork_guard));

@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * The listeners and connections of one loop, and the runners (pooled fibers) that serve them. Only the loop may use
- * them, apart from what net/handoff.h describes.
+ * The listeners and connections of one loop, and the runners (pooled fibers) that serve the connections. Only the loop
+ * may use all of these, apart from what net/handoff.h describes.
  */
 
 #include "net/admission.h"
@@ -38,7 +38,7 @@ struct heddle_sockets {
     heddle_loop *loop;
     heddle_attachment attachment; /* attaches the Ruby object to the loop */
     VALUE scheduler;
-    VALUE block; /* the Ruby block that serves the items whose protocol has no `serve` (work_item.h) */
+    VALUE block; /* the Ruby block that serves the work items without an operation `serve` (work_item.h) */
     VALUE service_object;
     heddle_service *service; /* chooses the protocol of each connection */
     heddle_event_set set;
@@ -53,10 +53,11 @@ struct heddle_sockets {
 
     heddle_connection_slot *slots;
     uint32_t slot_count, free_slot;
-    heddle_ready_list ready, probes, callbacks; /* items that wait at the gate; health checks; all other items */
+    /* the work items that wait for a runner: requests, which also wait for the gate; health checks; all other items */
+    heddle_ready_list ready, probes, callbacks;
     /*
-     * Items of addresses that have used up their share of the limit (admission.c), in the order of their rounds. They
-     * return to their lists when an item of their address has ended.
+     * Items of addresses that have used up their share of the limit (admission.c), in the order of their rounds. The
+     * items of an address return to their former lists when a running item of the address has ended.
      */
     heddle_ready_list held;
     bool callback_next; /* if both `ready` and `callbacks` have items, the next one is from `callbacks` */
@@ -67,9 +68,7 @@ struct heddle_sockets {
     int64_t tick_began; /* when a runner last took an item that was not `urgent`: ns, coarse clock */
     /* the list whose first item is served next, because it was queued with `at_front`; NULL: none */
     heddle_ready_list *urgent;
-    /*
-     * connections with output that the kernel has not accepted, or that the client's HTTP/2 window does not allow yet
-     */
+    /* connections with unsent output: the kernel has not accepted it, or the client's HTTP/2 window is used up */
     heddle_link unsent;
     size_t scheduled_flushes; /* how many connections in `unsent` send in the next tick */
 
@@ -85,7 +84,7 @@ struct heddle_sockets {
     heddle_handoff handoff;
     heddle_reserve reserve;
 
-    heddle_timer_heap deadlines; /* the time limits of all records with a heddle_due */
+    heddle_timer_heap deadlines; /* the time limits (heddle_due) of connections, exchanges and other records */
     heddle_timer deadline_timer;
 
     heddle_runners runners;
@@ -96,7 +95,7 @@ struct heddle_sockets {
     VALUE proxies; /* the Heddle::Net::Networks of proxies, whose connections are not counted by address; or Qnil */
     heddle_address_share by_address[HEDDLE_ADDRESS_BUCKETS]; /* the index is a hash of the address with a secret key */
     uint64_t refused; /* connections that were closed because their address had too many */
-    uint64_t closed_for_others; /* idle connections that were closed to make room */
+    uint64_t closed_for_others; /* connections that heddle_sockets_close_longest_idle has closed */
     uint64_t accepted, handoffs_received, clients_gone, handshakes, failed_handshakes;
 };
 
@@ -110,8 +109,8 @@ void heddle_sockets_start(heddle_sockets *sockets, VALUE object);
  */
 void heddle_sockets_check(heddle_sockets *sockets);
 /*
- * Adds an accepted socket and takes ownership of its descriptor. `listener`: the listener that has accepted the socket;
- * NULL: other code has accepted it, and may keep a copy of the descriptor. Returns 0, -EPERM if the client's address
+ * Adds an accepted socket and takes ownership of its descriptor. `listener` has accepted the socket. If it is NULL,
+ * other code has accepted the socket, and may keep a copy of the descriptor. Returns 0, -EPERM if the client's address
  * has too many connections, or another -errno. After an error the caller still owns the descriptor.
  */
 int heddle_sockets_add(heddle_sockets *sockets, int fd, const heddle_address *remote, const heddle_address *local,
@@ -159,8 +158,8 @@ static inline void heddle_connection_want(heddle_connection *connection, heddle_
 void heddle_sockets_schedule_resume(heddle_sockets *sockets);
 
 /*
- * Queues a work item for a runner. With `at_front` it comes before all other items except health checks. May be called
- * in a selector's callback. Admission may reject the item, which may free its connection.
+ * Queues a work item for a runner. With `at_front` the item comes before all other items except health checks. Without
+ * it, admission may reject the item, which may free the item's connection. May be called in a selector's callback.
  */
 void heddle_sockets_queue(heddle_sockets *sockets, heddle_work *work, bool at_front);
 /*
@@ -169,18 +168,18 @@ void heddle_sockets_queue(heddle_sockets *sockets, heddle_work *work, bool at_fr
  * it is a health check. In all other cases the item is queued like any other.
  */
 void heddle_sockets_queue_in_turn(heddle_sockets *sockets, heddle_work *work);
-/* Sets how many work items the connection's session has besides the ready one. The length of turns depends on it. */
+/* Sets how many work items the connection's session has besides the queued one. The length of turns depends on it. */
 static inline void heddle_connection_set_further(heddle_connection *connection, uint32_t count)
 {
     connection->further = count < UINT8_MAX ? (uint8_t)count : UINT8_MAX;
 }
 /* Called when a runner begins to serve a work item of this connection. */
 void heddle_connection_begin_work(heddle_connection *connection);
-/* Called when that item has ended and the connection still exists. */
+/* Called when a work item of this connection has ended and the connection still exists. */
 void heddle_connection_end_work(heddle_connection *connection);
 /*
- * Puts the connection at rest (net/owner.h): it waits for input or for a runner, and no call uses it. While the loop is
- * blocked, the watch thread may hand it off. The caller must not use the record afterwards.
+ * Puts the connection at rest (net/owner.h): it waits for input or for a runner, and no function uses it. While the
+ * loop is blocked, the watch thread may hand off the connection. The caller must not use the record afterwards.
  */
 static inline void heddle_connection_release(heddle_connection *connection)
 {
@@ -195,7 +194,7 @@ static inline bool heddle_rounds_have_listed(const heddle_sockets *sockets, cons
     return list && list != &sockets->reserve.deferred;
 }
 
-/* Returns the list in which the item waits for a runner. */
+/* Returns the list in which an item of this kind waits for a runner. */
 static inline heddle_ready_list *heddle_rounds_list_of(heddle_sockets *sockets, const heddle_work *work)
 {
     return work->probe ? &sockets->probes : work->operations->waits_at_gate ? &sockets->ready : &sockets->callbacks;
@@ -207,7 +206,10 @@ static inline heddle_address_share *heddle_address_share_of(const heddle_connect
     return connection->address_bucket ? &connection->sockets->by_address[connection->address_bucket - 1] : NULL;
 }
 
-/* Called with the item that will be served next. Makes its round the current one (ready_list.c). */
+/*
+ * Called with the item that will be served next. If the item's round of addresses (ready_list.c) is later than that of
+ * every item served before, records this round in `rounds.served`.
+ */
 void heddle_ready_list_note_served(heddle_sockets *sockets, const heddle_work *work);
 
 /* Returns how many work items a runner could serve now. */
@@ -216,7 +218,7 @@ static inline size_t heddle_rounds_count_ready(const heddle_sockets *sockets)
     return sockets->ready.count + sockets->probes.count + sockets->callbacks.count;
 }
 
-/* Returns how many work items wait for a runner, deferred and held ones included. */
+/* Returns how many work items wait for a runner, including those in `rounds.deferred` and `held`. */
 static inline size_t heddle_rounds_count_waiting(const heddle_sockets *sockets)
 {
     return heddle_rounds_count_ready(sockets) + sockets->rounds.deferred.count + sockets->held.count;
@@ -231,8 +233,8 @@ static inline int64_t heddle_add_duration(int64_t time, int64_t duration)
 /* -- admission.c -------------------------------------------------------------------------------------------------- */
 
 /*
- * Returns whether fewer items run than the limit allows. Health checks, and items that an address has begun beyond its
- * share, don't count.
+ * Returns whether fewer items run than the limit allows. Health checks don't count, nor do items that exceed the share
+ * of their address (`excess_count` of heddle_runners).
  */
 static inline bool heddle_admission_has_room(const heddle_sockets *sockets)
 {
@@ -248,20 +250,20 @@ static inline bool heddle_admission_open(const heddle_sockets *sockets)
            heddle_gate_admits(&sockets->gate, sockets->runners.serving_count, sockets->loop->statistics.ticks);
 }
 
-/* Returns when an item that became ready at `since` has waited for too long; -1: never. */
+/* Returns the time at which an item that became ready at `since` is rejected if it still waits; -1: never. */
 static inline int64_t heddle_admission_deadline(const heddle_sockets *sockets, const heddle_work *work, int64_t since)
 {
     int64_t timeout = sockets->admission.queue_timeout;
     return timeout < 0 || work->probe ? -1 : heddle_add_duration(since, timeout);
 }
 
-/* Returns whether work items wait and no request may begin in this tick. A further request would wait, too. */
+/* Returns whether work items wait and no request may begin in this tick, so that a further request would wait, too. */
 static inline bool heddle_admission_contended(const heddle_sockets *sockets)
 {
     return heddle_rounds_count_waiting(sockets) && !heddle_admission_open(sockets);
 }
 
-/* If items wait, makes the loop summon a runner at the end of the first tick in which admission allows it. */
+/* If items wait, makes the loop summon a runner at the end of the first tick in which an item may begin. */
 static inline void heddle_admission_request(heddle_sockets *sockets)
 {
     if (heddle_rounds_count_waiting(sockets))
@@ -280,8 +282,8 @@ void heddle_admission_count_ended(heddle_sockets *sockets, heddle_address_share 
  */
 heddle_ready_list *heddle_admission_choose_list(heddle_sockets *sockets);
 /*
- * The operation `begin_work` of the attachment, called at the end of a tick. Judges the gate, and summons a runner or
- * hands off the next request.
+ * The operation `begin_work` of `attachment`, called at the end of a tick. Opens or closes the gate, and summons a
+ * runner or hands off the next request.
  */
 void heddle_admission_begin_work(heddle_attachment *attachment);
 
@@ -293,13 +295,13 @@ void heddle_admission_limit_probe(heddle_sockets *sockets, heddle_work *work);
  */
 HEDDLE_FATE heddle_admission_admit(heddle_sockets *sockets, heddle_work *work);
 /*
- * Rejects the item if the queue, which has `waiting` items, is full. Also rejects the item if its address already has
- * as many waiting items as the queue has free places, or more. Returns true if the item was rejected.
+ * Rejects the item if the queue, which has `waiting` items, is full. Also rejects the item if its address has at least
+ * as many waiting items as the queue has free places. Returns true if the item was rejected.
  */
 HEDDLE_MUST_CHECK bool heddle_admission_reject_full(heddle_sockets *sockets, heddle_work *work, size_t waiting);
 /* Rejects an item that has waited for too long. */
 HEDDLE_LAST_USE void heddle_admission_reject_late(heddle_sockets *sockets, heddle_work *work);
-/* Called when the item's turn has come. Rejects the item if its client has left. Returns true if it was rejected. */
+/* Called just before the item is served. Rejects it if its client has left. Returns true if it was rejected. */
 HEDDLE_MUST_CHECK bool heddle_admission_drop_abandoned(heddle_sockets *sockets, heddle_work *work, int64_t now);
 /* Rejects all waiting items. */
 void heddle_admission_end_queue(heddle_sockets *sockets);
@@ -321,8 +323,8 @@ void heddle_balance_stop_accepting(heddle_sockets *sockets);
 /* Resumes accepting, if no other worker has clearly less to do. */
 void heddle_balance_try_resume(heddle_sockets *sockets);
 /*
- * Returns whether a request with this item's label blocks a worker now. If so, this item would probably block its
- * worker, too.
+ * Returns whether a request with this item's label blocks a worker now. In that case the item would probably block
+ * another worker, too.
  */
 bool heddle_balance_blocks_a_worker(const heddle_sockets *sockets, const heddle_work *work);
 
@@ -335,7 +337,7 @@ bool heddle_balance_blocks_a_worker(const heddle_sockets *sockets, const heddle_
 int heddle_handoff_send_idle(heddle_sockets *sockets, int socket);
 /*
  * Receives one connection that another process has handed off. Returns 0, -EAGAIN if there is none, -EDQUOT if this
- * process has too many connections, -EBUSY if another worker should receive it, or another -errno.
+ * process has the maximum number of connections, -EBUSY if another worker should receive it, or another -errno.
  */
 int heddle_handoff_receive(heddle_sockets *sockets, int socket);
 
@@ -366,16 +368,15 @@ void heddle_connection_has_output(heddle_connection *connection);
  * Sends as much queued output as possible. Returns 0 if all of it was sent, -EAGAIN if output is left, or another
  * -errno if the connection is broken.
  *
- * If the protocol has turns (io_turns.h), sends at most HEDDLE_OUTPUT_PART bytes, and the rest waits for the
- * connection's next turn. Sends nothing while the connection waits for its turn.
+ * If the protocol has `take_turn`, sends at most HEDDLE_OUTPUT_PART bytes, and the rest waits for the connection's turn
+ * to send (io_turns.h). Sends nothing while the connection waits for this turn.
  */
 int heddle_connection_flush(heddle_connection *connection);
 /* Sends the queued output at the beginning of the loop's next tick. */
 void heddle_connection_flush_later(heddle_connection *connection);
 /*
- * Sends bytes directly, without queueing them. Returns how many were sent: 0 if other output is queued, if the protocol
- * has a farewell, or if the kernel accepts none. Returns -errno if the connection is broken. The caller queues the
- * remaining bytes.
+ * Sends bytes directly, without queueing them. Returns how many were sent, or -errno if the connection is broken. Sends
+ * none if other output is queued, or if the protocol has a farewell. The caller queues the remaining bytes.
  */
 ssize_t heddle_connection_send_now(heddle_connection *connection, const char *bytes, size_t size)
     __attribute__((warn_unused_result));
@@ -399,14 +400,14 @@ void heddle_sockets_close_connection(heddle_connection *connection);
 /* Removes the connection and frees its record. Returns its descriptor, which remains open. */
 int heddle_sockets_detach(heddle_connection *connection);
 /*
- * Closes connections that have waited for a request for more than `age` ns. Idle connections whose protocol has
- * `end_idle` are closed at any age. If `age` is 0 and there is no listener, also closes connections when they become
- * idle later.
+ * Closes idle connections, that is, those that wait for a request, if they have been idle for more than `age` ns or
+ * their protocol has `end_idle`. If `age` is 0 and there is no listener, also closes connections when they become idle
+ * later.
  */
 void heddle_sockets_shutdown_idle(heddle_sockets *sockets, int64_t age);
 /*
- * Closes the connections that have waited longest for a request, so that new ones can be accepted. If none waits for a
- * request, closes the connections whose clients have done nothing for the longest time in a handshake, a request or a
+ * Closes the connections that have waited longest for a request, so that new ones can be accepted. If no connection
+ * waits for a request, closes those whose clients have done nothing for the longest time in a handshake, a request or a
  * response. WebSockets and event streams are closed last, because their clients would reconnect at once.
  */
 void heddle_sockets_close_longest_idle(heddle_sockets *sockets);

@@ -1,4 +1,4 @@
-/* Heddle::Net::Sockets: the Ruby object of a worker's listeners and connections. */
+/* Heddle::Net::Sockets: the Ruby object of the listeners and connections of one loop. */
 
 #include "net/sockets_ruby.h"
 
@@ -170,8 +170,8 @@ static VALUE sockets_stop_listening(VALUE self)
 /*
  * call-seq: accept_rest -> nil
  *
- * Accepts all connections that wait in the kernel's queue, whatever the load is, and then stops accepting. Called
- * before the listening sockets are closed, which would also close the connections in their queues.
+ * Accepts all connections that wait in the kernel's queues, whatever the load is, and then stops accepting. Called
+ * before the listening sockets are closed, because that would also close the connections in their queues.
  */
 static VALUE sockets_accept_rest(VALUE self)
 {
@@ -214,8 +214,8 @@ static VALUE sockets_cut_slow_readers(VALUE self, VALUE budget, VALUE rate, VALU
 /*
  * call-seq: shutdown_idle(seconds = 0) -> nil
  *
- * Closes the connections that have waited for a request for more than +seconds+. Idle connections whose protocol can
- * notify the client first (HTTP/2, WebSockets, event streams) are closed at any age. If +seconds+ is 0 and
+ * Closes the connections that have waited for a request for more than +seconds+. Idle connections of HTTP/2, WebSockets
+ * and event streams are closed at once, because their clients can be notified first. If +seconds+ is 0 and
  * #stop_listening was called, also closes connections when they become idle later.
  */
 static VALUE sockets_shutdown_idle(int count, VALUE *arguments, VALUE self)
@@ -236,8 +236,8 @@ HEDDLE_DEFINE_METHOD(sockets_closed_p, "closed?", heddle_sockets_of(self)->close
 /*
  * call-seq: running_requests -> [[Fiber, Array], ...]
  *
- * Returns the fibers in which the block runs, each with the protocol's description of the item that it serves. Any
- * thread may call this, so a status command works even while the loop is stuck.
+ * Returns the fibers that serve an item now, each with the protocol's description of the item, but only those whose
+ * item has one. Any thread may call this, so a status command works even while the loop is blocked.
  */
 static VALUE sockets_running_requests(VALUE self)
 {
@@ -258,7 +258,7 @@ HEDDLE_DEFINE_METHOD(sockets_ended_p, "ended?", heddle_runners_are_done(heddle_s
 /*
  * call-seq: limit = Integer or nil
  *
- * Sets how many calls of the block may run at once; nil: no limit. If more run already, they continue.
+ * Sets how many calls of the block may run at once; nil: no limit. If more run already, all of them continue.
  */
 static VALUE sockets_set_limit(VALUE self, VALUE limit)
 {
@@ -303,10 +303,10 @@ static VALUE sockets_end_queue(VALUE self)
 }
 
 #define METHODS(X)                                                                                                     \
-    /* Returns false without a listener, and while accepting is paused, for example at max_connections. */             \
+    /* Returns false if there is no listener or accepting is paused, for example at max_connections. */                \
     X(sockets_accepting_p, "accepting?",                                                                               \
       heddle_sockets_of(self)->listeners && !heddle_sockets_of(self)->paused ? Qtrue : Qfalse)                         \
-    /* Stops listening and closes every connection. Fibers that wait for a connection get IOError. Idempotent. */      \
+    /* Stops listening and closes every connection. Fibers that wait on a connection get IOError. Idempotent. */       \
     X(sockets_close, "close", (heddle_sockets_in_use(self), heddle_sockets_close(heddle_sockets_of(self)), Qnil))      \
     /* The fibers in which the block runs now. */                                                                      \
     X(sockets_serving, "serving",                                                                                      \
@@ -317,7 +317,7 @@ static VALUE sockets_end_queue(VALUE self)
 METHODS(HEDDLE_DEFINE_METHOD)
 
 #define METHODS_1(X)                                                                                                   \
-    /* Wakes the given fiber, if it is parked, whenever the last connection has ended and no block runs. */            \
+    /* From now on wakes this fiber, if it is parked, whenever no connection is left and no item is served. */         \
     X(sockets_wake_at_end, "wake_at_end", fiber, (heddle_sockets_open(self)->runners.waiting_for_end = fiber, Qnil))
 METHODS_1(HEDDLE_DEFINE_METHOD_1)
 

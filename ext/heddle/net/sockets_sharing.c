@@ -26,9 +26,9 @@ int heddle_sockets_add_session(heddle_sockets *sockets, int fd, const heddle_add
 /*
  * call-seq: hand_off_idle(socket) -> true or false
  *
- * Hands off the idle connections (except those that can't be handed off, mostly those with TLS) to another process,
- * which receives them with #accept_handoff from the other end of this SEQPACKET socket. Returns false if the socket is
- * full before all were sent.
+ * Hands off the idle connections to another process, which receives them with #accept_handoff from the other end of
+ * this SEQPACKET socket. Leaves out connections that can't be handed off, such as most of those with TLS. Returns false
+ * if the socket is full before all were sent.
  */
 static VALUE sockets_hand_off_idle(VALUE self, VALUE io)
 {
@@ -46,9 +46,9 @@ static VALUE sockets_hand_off_idle(VALUE self, VALUE io)
 /*
  * call-seq: accept_handoff(socket) -> true, false or nil
  *
- * Receives one connection that another process has handed off. Returns true if it was received, even if it then had to
- * be closed. Returns nil if there is none. Returns false, and receives nothing, if this process has no room for it, has
- * just handed it off itself, or is a reserve that does not serve.
+ * Receives one connection that another process has handed off. Returns true if one was received, even if it then had to
+ * be closed. Returns nil if there is none. Returns false, and receives nothing, if this process has no room for a
+ * connection, has just handed off the next one itself, or is a reserve that does not serve.
  */
 static VALUE sockets_accept_handoff(VALUE self, VALUE io)
 {
@@ -69,9 +69,9 @@ static VALUE sockets_accept_handoff(VALUE self, VALUE io)
 /*
  * call-seq: enable_handoff(socket) -> true or false
  *
- * Enables the handoff of connections with new input while this loop is blocked. Other processes receive them with
- * #accept_handoff from the other end of this SEQPACKET socket. Called after #join. Returns false if this system does
- * not support it.
+ * Enables the handoff of connections while this loop is blocked or has too much to do. Other processes receive the
+ * connections with #accept_handoff from the other end of this SEQPACKET socket. Called after #join. Returns false if
+ * this system does not support the handoff, or if it is already enabled.
  */
 static VALUE sockets_enable_handoff(VALUE self, VALUE io)
 {
@@ -135,8 +135,8 @@ static VALUE sockets_join(VALUE self, VALUE object, VALUE number)
 /*
  * call-seq: wake_at_pool_change(fiber) -> nil
  *
- * From now on wakes this fiber, if it waits, whenever the shares of pools may have changed: a worker has returned a
- * share, or waits for one, or has stopped waiting. Called after #join.
+ * From now on wakes this fiber, if it is parked, whenever the shares of pools may have changed: a worker has returned a
+ * share, or has begun or stopped to wait for one. Called after #join.
  */
 static VALUE sockets_wake_at_pool_change(VALUE self, VALUE fiber)
 {

@@ -16,13 +16,13 @@ static size_t count_transit(const heddle_sockets *sockets)
     return count;
 }
 
-/* Each row has a name and a number. "The block" is the Ruby code that serves an item (a request or a callback). */
+/* Each row has a name and a number. "Item" means a work item: a request or a callback. */
 #define COUNTERS(X)                                                                                                    \
     /* Open connections. */                                                                                            \
     X(connections, sockets->connections)                                                                               \
-    /* Connections for which the block runs now. */                                                                    \
+    /* Connections with an item that is being served. */                                                               \
     X(running, sockets->running)                                                                                       \
-    /* The number of running blocks, including blocks that continue after their response. */                           \
+    /* Items that are being served, including those whose code continues after the response. */                        \
     X(busy, sockets->runners.serving_count)                                                                            \
     /* Items that wait to be served. */                                                                                \
     X(waiting, heddle_rounds_count_waiting(sockets) + sockets->reserve.deferred.count)                                 \
@@ -30,12 +30,12 @@ static size_t count_transit(const heddle_sockets *sockets)
     X(reserve_deferred, sockets->reserve.deferred.count)                                                               \
     /* How often a reserve has started to serve. */                                                                    \
     X(reserve_activations, sockets->reserve.activations)                                                               \
-    /* Work items rejected because the queue was full. */                                                              \
+    /* Items rejected because the queue was full. */                                                                   \
     X(rejected_full, sockets->admission.rejected_full)                                                                 \
-    /* Work items rejected because they had waited for too long. */                                                    \
+    /* Items rejected because they had waited for too long. */                                                         \
     X(rejected_late, sockets->admission.rejected_late)                                                                 \
-    /* Connections in transit: they receive a request, or send the rest of a response, while no block runs for         \
-     * them. Reading this counter examines every connection. */                                                        \
+    /* Connections in transit: they receive a request, or send the rest of a response, while none of their items is    \
+     * being served. Reading this counter examines every connection. */                                                \
     X(transit, count_transit(sockets))                                                                                 \
     /* Connections that wait for a request, or to be served. */                                                        \
     X(idle, sockets->connections - sockets->running - count_transit(sockets))                                          \
@@ -46,15 +46,15 @@ static size_t count_transit(const heddle_sockets *sockets)
     /* Connections that another process has handed off to this one. */                                                 \
     X(handoffs_received, sockets->handoffs_received)                                                                   \
     /* Clients that left while their request waited to be served. Also clients that left, or read nothing for too      \
-     * long, while the response was still being sent and the block had returned. */                                    \
+     * long, while the rest of a response was being sent after its item had been served. */                            \
     X(clients_gone, sockets->clients_gone)                                                                             \
     /* Connections closed at once because their address had too many. */                                               \
     X(refused, sockets->refused)                                                                                       \
-    /* Idle connections closed because max_connections was reached and others waited. */                               \
+    /* Connections, mostly idle ones, closed because max_connections was reached and a client waited. */               \
     X(closed_for_others, sockets->closed_for_others)                                                                   \
     /* TLS handshakes that succeeded. */                                                                               \
     X(handshakes, sockets->handshakes)                                                                                 \
-    /* TLS handshakes that failed, for example with a scanner, or for lack of a common version or cipher. */           \
+    /* TLS handshakes that failed, for example for lack of a common version or cipher. */                              \
     X(failed_handshakes, sockets->failed_handshakes)                                                                   \
 
 #define DEFINE_COUNTER(name, number)                                                                                   \

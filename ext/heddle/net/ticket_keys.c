@@ -55,7 +55,7 @@ static bool load_functions(void)
 enum {
     KEY_LIFE = 3600, /* seconds until the next key is made */
     SLOTS = 4,
-    /* the number of keys that are used; the slot that is written next is never read, so readers need no lock */
+    /* the number of newest keys that are used; the remaining slot is written next, so readers need no lock */
     VALID = SLOTS - 1,
     NAME = 16,
     IV = 16,
@@ -87,7 +87,7 @@ static void set_memory(void)
     owner = getpid();
 }
 
-/* Makes the next key. Returns 0, or -EIO if no random bytes are available; then nothing changes. */
+/* Makes the next key. Returns 0. Changes nothing and returns -EIO if no random bytes are available. */
 static int make_key(void)
 {
     uint64_t count = atomic_load(&ring->count);
@@ -108,8 +108,8 @@ static int create_keys(void)
 }
 
 /*
- * Makes the ring and the first key if they do not exist. Returns 0 or -errno. After an error the ring may exist without
- * a key.
+ * Makes the ring and the first key, unless they exist already. Returns 0 or -errno. After an error the ring may exist
+ * without a key.
  */
 static int ensure_key(void)
 {
@@ -159,9 +159,10 @@ static int set_mac_key(void *mac, const ticket_key *key)
 }
 
 /*
- * The callback for SSL_CTX_set_tlsext_ticket_key_evp_cb(3). With `sealing`, returns 1 to send a ticket and 0 to send
- * none. Otherwise returns 1 to accept the client's ticket, 2 to accept it and also send a new one, and 0 to ignore it,
- * so that a full handshake follows. In both cases returns -1 after an error.
+ * The callback for SSL_CTX_set_tlsext_ticket_key_evp_cb(3). With `sealing`, prepares the encryption of a ticket, and
+ * returns 1 to send the ticket or 0 to send none. Otherwise prepares the decryption of the client's ticket, and returns
+ * 1 to accept it, 2 to accept it and also send a new one, or 0 to ignore it, so that a full handshake follows. In both
+ * cases returns -1 after an error.
  */
 static int handle_ticket(void *ssl, unsigned char *name, unsigned char *iv, void *cipher, void *mac, int sealing)
 {
@@ -207,8 +208,8 @@ static VALUE keys_use(VALUE self, VALUE context)
  * call-seq: TicketKeys.renew(age = 3600) -> true or false
  *
  * Makes a new key if the newest one is at least +age+ seconds old. Returns true if it has made one. The two keys before
- * the newest one still decrypt their tickets, so by default a ticket is valid for two hours at least. Does nothing, and
- * returns false, except in the process that has made or adopted the keys.
+ * the newest one still decrypt their tickets. So a ticket is valid for at least two hours if this is called with the
+ * default. Only the process that has made or adopted the keys renews them; in others, this returns false.
  */
 static VALUE keys_renew(int argc, VALUE *argv, VALUE self)
 {
@@ -236,7 +237,7 @@ HEDDLE_DEFINE_METHOD(keys_descriptor, "descriptor", ring && memory.fd >= 0 ? INT
 /*
  * call-seq: TicketKeys.adopt(descriptor) -> true or false
  *
- * Uses the keys of another process, by the descriptor that its .descriptor has returned, and takes ownership of the
+ * Uses the keys of another process, by the descriptor that .descriptor has returned there, and takes ownership of the
  * descriptor. Returns false if the memory can't be mapped or is of another version, if this TLS library can't use the
  * keys, or if this process already has keys.
  */

@@ -83,15 +83,15 @@ heddle_tls *heddle_tls_new(heddle_tls **list, VALUE acceptor)
 }
 
 /*
- * The record for which this thread's current call of the library counts messages. The library gets no pointer to the
- * record, because the record may be freed first: the SSLSocket may exist longer, and a callback of the handshake may
- * close the connection.
+ * The record that counts the messages of this thread's current call of the library; NULL: none. The library gets no
+ * pointer to the record, because the record may be freed while the library could still use the pointer: the SSLSocket
+ * may exist longer, and a callback of the handshake may close the connection.
  */
 static _Thread_local heddle_tls *counting;
 
 /*
  * In bytes: how much memory the library keeps for an ended connection until the garbage collector frees the SSLSocket.
- * The collector is notified of this memory. Otherwise a client that begins one handshake after another would fill the
+ * The collector is notified of this memory. Otherwise a client that begins one handshake after another could fill the
  * memory before the next collection.
  */
 enum {
@@ -122,8 +122,8 @@ void heddle_tls_mark(const heddle_tls *list)
 /* -- limits for a peer's messages -------------------------------------------------------------------------------- */
 
 /*
- * While records contain no data for the application, SSL_read continues to read. A key update takes 27 bytes from the
- * peer and some 50 us of CPU time here. So a peer is disconnected if it sends many such messages, or sends its part of
+ * While records contain no data for the application, SSL_read continues to read. A key update costs the peer 27 bytes,
+ * and this side some 50 us of CPU time. So a peer is disconnected if it sends many such messages, or sends its part of
  * the handshake byte by byte.
  */
 enum {
@@ -230,8 +230,8 @@ static ssize_t tls_recv(heddle_transport *transport, void *memory, size_t size)
     tls->read_wants_room = false;
     tls->paused = false;
     /*
-     * SSL_read returns at most one record (16 KiB), so this loop reads until the memory is full. A short result must
-     * mean that there are no more bytes, or that the connection is paused.
+     * SSL_read returns at most one record (16 KiB), so this loop calls it until the memory is full. If the memory is
+     * not full in the end, there must be no more bytes, or `paused` must be set.
      */
     while (used < size) {
         if (tls->serves && tls->records - records >= RECORDS_A_RECV && used) {
@@ -287,7 +287,7 @@ enum {
 };
 
 /*
- * After EAGAIN the same bytes must be passed to SSL_write again until it has sent the record that it made of them. So
+ * After EAGAIN the same bytes must be passed to SSL_write again, until it has sent the record that contains them. So
  * this function saves the bytes.
  */
 static ssize_t save_unsent_record(heddle_tls *tls, const char *bytes, size_t size)
@@ -325,7 +325,7 @@ static ssize_t write_record(heddle_tls *tls, const char *bytes, size_t size)
 {
     tls->write_wants_input = false;
     if (tls->unsent) {
-        /* A record was partly sent. Other bytes can't continue the TLS stream. */
+        /* A record is partly sent. Only the same bytes can continue it. */
         if (size < (size_t)tls->unsent_size || memcmp(bytes, tls->unsent, (size_t)tls->unsent_size) != 0)
             return -EPROTO;
         bytes = tls->unsent;
@@ -392,8 +392,8 @@ static ssize_t tls_send(heddle_transport *transport, const struct iovec *pieces,
     if (tls->broken)
         return -EPIPE;
     /*
-     * Continues until the kernel accepts no more: a waiting writer gets only edge-triggered events, so a short result
-     * must mean that the kernel's buffer is full.
+     * Continues until the kernel accepts no more. A waiting writer gets only edge-triggered events. So if not all bytes
+     * are sent, the kernel's buffer must be full.
      */
     for (advance_position(&at, 0); at.count; ) {
         struct iovec record = gather_record(&at);

@@ -1,9 +1,9 @@
 #pragma once
 
 /*
- * The transport over TLS. Ruby's openssl sets up the contexts and performs the handshakes. After a handshake, C code
- * reads and writes through the SSL object of Ruby's socket. This C code calls the functions of the TLS library with
- * which openssl.so is linked.
+ * The transport over TLS. Ruby's openssl extension sets up the contexts and performs the handshakes. After a handshake,
+ * Heddle's C code reads and writes through the SSL object of Ruby's SSLSocket. It calls the functions of the TLS
+ * library ("the library" in this file) with which openssl.so is linked.
  */
 
 #include "net/transport.h"
@@ -22,11 +22,11 @@ struct heddle_tls {
     /* the last recv has stopped early, so that other connections get their turn; records are left to read */
     bool paused;
     bool serves;    /* this side is the server */
-    /* the number of received records of the handshake; after it, of TLS's own messages that were received or sent */
+    /* in the handshake, the number of received records; after it, the number of TLS's own messages, sent or received */
     unsigned overhead;
     unsigned records;  /* the number of received records; wraps around */
     bool close_notify_sent;
-    /* TLS must first send or receive a message of its own, so reading waits for room, or writing waits for input. */
+    /* reading waits for room, or writing for input, because TLS must first send or receive a message of its own */
     bool read_wants_room, write_wants_input;
     char *unsent;    /* the bytes of a record that is partly sent; SSL_write must get them again */
     int unsent_size;
@@ -59,8 +59,8 @@ typedef struct {
 #define HEDDLE_TLS_MEMBER(name, member, result, arguments) result(*member) arguments;
 #define HEDDLE_TLS_ENTRY(name, member, result, arguments) {name, &library.member},
 /*
- * Sets all pointers. Returns NULL, or the name of the first missing function; the pointers from this one on are not
- * set.
+ * Sets all pointers. Returns NULL, or the name of the first missing function. In that case the pointers of this and of
+ * the following functions are not set.
  */
 const char *heddle_tls_find_functions(const heddle_tls_entry *entries, size_t count);
 
@@ -70,13 +70,13 @@ heddle_tls *heddle_tls_new(heddle_tls **list, VALUE acceptor);
 void heddle_tls_free(heddle_tls *tls);
 void heddle_tls_mark(const heddle_tls *list);
 
-/* Called when the handshake begins on the record's socket. Begins to limit how many messages the peer may send. */
+/* Called when the handshake begins on `socket`. From now on limits how many messages the peer may send. */
 void heddle_tls_begin_handshake(heddle_tls *tls);
-/* Sets the record for which this thread's calls of the library count messages; NULL: none. */
+/* Sets the record that counts the messages which the library handles on this thread from now on; NULL: none. */
 void heddle_tls_count(heddle_tls *tls);
 /* Called when the handshake is complete. From now on the transport uses TLS. */
 void heddle_tls_begin(heddle_transport *transport);
-/* Sends close_notify, unless it was sent before, a record is partly sent, or the connection is broken. */
+/* Sends close_notify once, unless the handshake is incomplete, a record is partly sent, or the connection is broken. */
 void heddle_tls_send_close_notify(heddle_transport *transport);
 /*
  * Like recv, but leaves the input where it is. Returns a positive number if there is input, 0 at the end of the input,
@@ -85,8 +85,8 @@ void heddle_tls_send_close_notify(heddle_transport *transport);
 ssize_t heddle_tls_peek(heddle_transport *transport);
 
 /*
- * Translates the kernel's events to the events for which fibers wait: with TLS, reading may wait for room, and writing
- * for input.
+ * Translates the kernel's events to the events for which fibers wait: with TLS, reading may wait for the kernel's room,
+ * and writing for the kernel's input.
  */
 static inline uint8_t heddle_tls_translate_events(const heddle_tls *tls, uint8_t ready)
 {

@@ -24,7 +24,7 @@ typedef struct {
 
 /* Events that the kernel has reported and that are not handled yet. */
 enum {
-    HEDDLE_HAS_INPUT = 1,  /* cleared before each recv, and set again if recv returns as many bytes as requested */
+    HEDDLE_HAS_INPUT = 1,  /* cleared before each recv, and set again if recv fills the whole memory */
     HEDDLE_HAS_ROOM = 2,   /* cleared before each send */
     HEDDLE_INPUT_ENDS = 4, /* the peer has sent FIN */
     HEDDLE_HUNG_UP = 8,    /* both directions have ended */
@@ -36,8 +36,8 @@ enum {
 /*
  * The wire is the lock for sending on a connection whose protocol has a farewell (net/protocol.h). While the loop is
  * blocked, the watch thread sends the farewell, which must come between two frames of the protocol. So the wire is OPEN
- * only while no frame is partly sent: a loop that has begun to send opens it again when its output, which consists of
- * whole frames, is sent. The loop locks the wire before it uses the transport.
+ * only while no frame is partly sent. The loop locks the wire before it uses the transport. After it has begun to send,
+ * it opens the wire again only when all of its output, which consists of whole frames, is sent.
  */
 typedef enum {
     /*
@@ -106,7 +106,7 @@ static inline bool heddle_transport_has(const heddle_transport *transport, uint8
 }
 
 /*
- * Clears pending events. Usually none is pending. So this function loads the word first: unlike the atomic change, a
+ * Clears pending events. Usually none is pending. So this function first loads the word: unlike the atomic change, a
  * load does not write to the cache line.
  */
 static inline void heddle_transport_forget(heddle_transport *transport, uint8_t ready)

@@ -18,7 +18,7 @@ static void release_deferred(heddle_sockets *sockets)
 
 /*
  * Makes the loop poll the selector at the end of this tick, so that items that are ready by then come before deferred
- * ones. Without this, the loop might skip the poll: only io_uring shows without a system call whether events are ready.
+ * ones. Otherwise the loop might skip the poll, because with most selectors each poll costs a system call.
  */
 static void force_poll(heddle_sockets *sockets)
 {
@@ -37,8 +37,8 @@ static void defer_item(heddle_sockets *sockets, heddle_work *work)
 
 /*
  * Counts the first turn of a new connection. Returns true if the connection came after all items that were ready when
- * the first item was deferred. In that case the round ends: without this rule, a stream of new connections with one
- * request each would prolong the round forever.
+ * the first item was deferred. In that case the round ends. Otherwise a stream of new connections with one request each
+ * would prolong the round forever.
  */
 static bool count_first_turn(heddle_rounds *rounds, const heddle_connection *connection)
 {
@@ -46,9 +46,9 @@ static bool count_first_turn(heddle_rounds *rounds, const heddle_connection *con
 }
 
 /*
- * Returns whether a deferred item of another address should be served before this item, according to the turns of
- * addresses (ready_list.c). If the deferred item waited for the end of the round, every connection of this item's
- * address would have its turn before the deferred item.
+ * Returns whether a deferred item of another address should be served before this item, according to the rounds of
+ * addresses (ready_list.c). If the deferred item waited for the end of this round, every connection of the other item's
+ * address would have its turn before it.
  */
 static bool is_address_passed(const heddle_rounds *rounds, const heddle_work *work)
 {
@@ -97,7 +97,7 @@ bool heddle_rounds_use_turn(heddle_sockets *sockets, heddle_work *work)
 
 void heddle_rounds_release(heddle_sockets *sockets)
 {
-    /* force_poll was called when the items were deferred. So in any later tick the loop has polled since then. */
+    /* force_poll was called when the last item was deferred. So in any later tick, the loop has polled since then. */
     if (sockets->rounds.deferred.count && sockets->rounds.tick != sockets->loop->statistics.ticks)
         release_deferred(sockets);
 }

@@ -6,25 +6,27 @@
  * of items that any connection had ready recently (work_turn_length.h).
  *
  * A connection with several ready items could have a turn in every tick, while the next requests of other clients are
- * still on their way. So after its turn, its next item is deferred. Deferred items become ready when the round ends, or
- * when nothing else is ready after the loop has polled the sockets.
+ * still on their way. So after a connection's turn, its next item is deferred. Deferred items become ready when the
+ * round ends, or when nothing else is ready after the loop has polled the sockets.
  *
- * A round ends when a connection whose next request has arrived begins its second turn. It also ends when a new
- * connection begins its first turn, if its item became ready only after another item was deferred; and when a turn
- * begins, if a deferred item of another address should come first (ready_list.c).
+ * A round ends in one of three cases:
+ *
+ * - A connection begins its second turn in the round, because its next request has arrived.
+ * - A new connection begins its first turn, with an item that became ready only after the first item was deferred.
+ * - A turn begins, although a deferred item of another address should come first (ready_list.c).
  */
 
 #include "net/ready_list.h"
 #include "net/work_turn_length.h"
 
-/* In ns. A turn of several items ends early after this time. So if requests are slow, a turn has one or two of them. */
+/* In ns. A turn of several items ends early after this time. So if requests are slow, a turn has only one or two. */
 #define HEDDLE_TURN_TIME INT64_C(200000)
 
 typedef struct heddle_sockets heddle_sockets;
 
 typedef struct {
     heddle_ready_list deferred;
-    uint64_t tick;   /* the tick of the last call of force_poll (work_rounds.c), which made that tick end with a poll */
+    uint64_t tick;   /* the last tick in which force_poll (work_rounds.c) was called, so that it ended with a poll */
     uint32_t number; /* the number of the current round, 1 or more */
     uint32_t served; /* the latest round of addresses (ready_list.c) of which an item was served */
     size_t first_turns; /* how many connections may still have their first turn before the deferred items */
@@ -34,9 +36,9 @@ typedef struct {
 
 void heddle_rounds_start(heddle_rounds *rounds);
 /*
- * Called when a runner has taken this item from the ready list. Returns true if the item is to be served now, because
- * it belongs to its connection's current turn or begins the connection's next turn. Returns false if the current turn
- * has lasted too long, so that the item was deferred.
+ * Called when a runner has taken this item from the ready list. Returns true if the item is to be served now: it
+ * belongs to its connection's current turn, or begins the connection's next turn. Returns false if the current turn has
+ * lasted too long; this function has then deferred the item.
  */
 bool heddle_rounds_use_turn(heddle_sockets *sockets, heddle_work *work);
 /* Returns whether the connection's next item may be served in the same turn. */

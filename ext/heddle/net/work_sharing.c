@@ -6,7 +6,7 @@
 
 /*
  * Returns whether the loop has not slept for HEDDLE_WORK_SHARING_AFTER and has other work, for which the item would
- * have to wait. If a single client sends one request after the other, the loop sleeps between these requests.
+ * have to wait. This is false if a single client sends one request after the other: the loop sleeps between them.
  */
 static bool is_busy(const heddle_sockets *sockets, int64_t now)
 {
@@ -24,8 +24,8 @@ static bool is_enabled(const heddle_sockets *sockets)
 }
 
 /*
- * Returns whether another worker could serve the item sooner. Such a worker has an idle loop, or, while this worker's
- * gate is closed, a shorter queue. Without the second case, one worker's clients would wait longer than another's.
+ * Returns whether another worker could serve the item sooner: its loop is idle, or, while this worker's gate is closed,
+ * its queue is shorter. Without the second case, the clients of some workers would wait longer than those of others.
  */
 static bool has_taker(const heddle_sockets *sockets)
 {

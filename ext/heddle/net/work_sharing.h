@@ -12,12 +12,12 @@
 #include "net/connection.h"
 #include "net/work_item.h"
 
-/* In ns. How long a loop must be busy before it hands off a request, and the minimum time between two such handoffs. */
+/* In ns. A loop hands off a request after it was busy for this long, and the next one after the same time or later. */
 #define HEDDLE_WORK_SHARING_AFTER INT64_C(4000000)
 
 /*
  * Hands off the item's connection if another worker could serve the item sooner. `now` is from the coarse clock. The
- * item must not be in a list. Returns whether the connection was handed off. This is not possible, for example, if the
- * connection is not at rest (owner.h).
+ * item must not be in a list. Returns whether the connection was handed off. A connection that is not at rest (owner.h)
+ * can't be handed off.
  */
 bool heddle_work_share(heddle_sockets *sockets, heddle_work *work, int64_t now);

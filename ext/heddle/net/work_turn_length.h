@@ -11,10 +11,10 @@
 
 enum {
     HEDDLE_LONGEST_TURN = 16,  /* in work items */
-    HEDDLE_TURNS_WATCHED = 64, /* the minimum number of turns that are observed before turns become longer */
+    HEDDLE_TURNS_WATCHED = 64, /* before turns become longer, at least this many turns are observed */
 };
 
-/* In ns. The shortest time for which turns are observed before they become longer. */
+/* In ns. Before turns become longer, they are observed for at least this long. */
 #define HEDDLE_TURN_WINDOW INT64_C(10000000)
 
 typedef struct {
@@ -38,8 +38,8 @@ static inline void heddle_turn_length_init(heddle_turn_length *length)
 }
 
 /*
- * Called when a connection with `usable` ready items begins its turn. Turns become shorter at once, and longer step by
- * step.
+ * Called when a connection with `usable` ready items begins its turn. The length of turns falls at once, and rises step
+ * by step.
  */
 static inline void heddle_turn_length_note(heddle_turn_length *length, unsigned usable, int64_t now)
 {
