@@ -1,6 +1,9 @@
 #pragma once
 
-/* Makes a request or a response from a header block: first checks each field alone, then all fields together. */
+/*
+ * A header block while it is decoded. Each field is first checked alone. Then heddle_h2_request_judge checks all fields
+ * of a request together; session_client.c does this for a response.
+ */
 
 #include "http/control_fields.h"
 #include "http/fields.h"
@@ -18,9 +21,12 @@ typedef enum {
 
 struct heddle_h2_block {
     const heddle_h2_limits *limits;
-    heddle_bytes *bytes;   /* the bytes that the slices in `fields` refer to */
+    heddle_bytes *bytes;   /* the bytes that the slices in `fields` and `pseudo` refer to */
     heddle_field *fields;
-    /* the entries in `fields`; the received fields, including those that are not added, but without pseudo-fields */
+    /*
+     * field_count: the entries in `fields`. line_count: all received fields except pseudo-header fields, including
+     * those that were not added to `fields`.
+     */
     uint32_t field_count, line_count;
     uint32_t crumbs;       /* number of cookie fields (RFC 9113, 8.2.3) */
     uint64_t list_size;    /* the size of all fields, as counted by RFC 9113, 6.5.2 */
@@ -52,8 +58,9 @@ typedef enum {
 } heddle_h2_block_result;
 
 /*
- * Makes a request from the fields. If it is malformed, sets `malformed`; if it exceeds a limit, fills `rejection`. The
- * result is valid only if `no_memory` is not set. `ended`: no body follows.
+ * Makes a request from the fields. If the request is malformed, sets `malformed`. If it is rejected, because it exceeds
+ * a limit or has an unknown expectation, fills `rejection`. The result is valid only if `no_memory` is not set.
+ * `ended`: no body follows.
  */
 heddle_h2_block_result heddle_h2_request_judge(heddle_h2_block *block, bool ended, heddle_h2_request *request,
                                                heddle_rejection *rejection);

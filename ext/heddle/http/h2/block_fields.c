@@ -75,7 +75,7 @@ static void take_pseudo(heddle_h2_block *block, const heddle_hpack_field *field)
         block->pseudo[i] = keep_text(block, field->value, field->value_size);
         return;
     }
-    block->malformed = "a pseudo-header field is unknown, occurs twice, or comes after other fields";
+    block->malformed = "a pseudo-header field is unknown, occurs twice, follows other fields, or is not allowed here";
 }
 
 static void take_regular(heddle_h2_block *block, const heddle_hpack_field *field, heddle_field_id id)
@@ -97,9 +97,9 @@ static void take_regular(heddle_h2_block *block, const heddle_hpack_field *field
 }
 
 /*
- * Counts a field. Returns false if a limit is exceeded. Each field counts with its decoded size, even a malformed one.
- * Otherwise one-byte references to a large field of HPACK's table would be a cheap way to fill memory (RFC 9113,
- * 10.5.1).
+ * Counts a field. Returns false if a limit is exceeded. Each field, even a malformed one, counts with its decoded size.
+ * If its encoded size counted, one-byte references to a large field of HPACK's table would be a cheap way to fill
+ * memory (RFC 9113, 10.5.1).
  */
 static bool count_field(heddle_h2_block *block, const heddle_hpack_field *field, bool is_pseudo, bool is_crumb)
 {
@@ -121,13 +121,13 @@ void heddle_h2_block_field(heddle_h2_block *block, const heddle_hpack_field *fie
     if (!count_field(block, field, is_pseudo, id == HEDDLE_FIELD_COOKIE) || block->malformed || block->no_memory)
         return;
     if (!is_value(field->value, field->value_size))
-        block->malformed = "a field's value has control characters, or white space around it";
+        block->malformed = "a field's value has control characters, or begins or ends with white space";
     else if (is_pseudo)
         take_pseudo(block, field);
     else if (!is_lower_token(field->name, field->name_size))
         block->malformed = "a field's name is empty, or has uppercase letters or characters that are not allowed";
     else if (!is_allowed(field, id))
-        block->malformed = "HTTP/2 does not allow fields about the connection";
+        block->malformed = "a field such as Connection or Upgrade, which HTTP/2 does not allow";
     else
         take_regular(block, field, id);
 }

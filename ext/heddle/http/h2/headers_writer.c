@@ -1,7 +1,7 @@
 #include "http/h2/block.h"
 #include "http/text.h"
 
-/* Encodes the heads of responses as HEADERS frames. Also has the checks for all fields that are sent. */
+/* Encodes heads as HEADERS frames, checks all fields that are sent, and ends messages. */
 
 enum {
     STATUS_DIGITS = 3,

@@ -6,7 +6,7 @@ enum {
     SECOND = 1000000000,
     FRAMES_PER_STREAM = 10,     /* each stream raises the limits of PRIORITY and WINDOW_UPDATE frames by this many */
     /*
-     * WINDOW_UPDATE frames that a client may send for each DATA frame that it receives. Go's clients and servers update
+     * WINDOW_UPDATE frames that the peer may send for each DATA frame that it receives. Go's clients and servers update
      * both windows for each 4 KiB that they read, which makes 8 for a frame of 16 KiB.
      */
     UPDATES_PER_DATA_FRAME = 16,
@@ -104,7 +104,7 @@ bool heddle_h2_count_frame(heddle_h2_session *session, const heddle_h2_frame *fr
         return true;
     case HEDDLE_H2_PRIORITY:
     case HEDDLE_H2_PRIORITY_UPDATE:
-        return count_among(session, &session->priorities, allowance, "too many PRIORITY frames");
+        return count_among(session, &session->priorities, allowance, "too many PRIORITY and PRIORITY_UPDATE frames");
     case HEDDLE_H2_WINDOW_UPDATE:
         return count_among(session, &session->window_updates, allowance + UPDATES_PER_DATA_FRAME * session->data_frames,
                            "too many WINDOW_UPDATE frames");
@@ -162,8 +162,8 @@ static bool has_stalled(const heddle_h2_session *session, heddle_h2_progress *pr
 }
 
 /*
- * Ends the session, or single streams, if the client reads output more slowly than write_rate. Progress alone is not
- * enough, because even a client that blocks the output may read a byte now and then. A stream that waits for its turn
+ * Ends the session, or single streams, if the client reads output more slowly than write_rate. A minimum rate is needed
+ * because even a client that blocks the output may read a byte now and then. A stream that waits for its turn
  * (`listed`) has not stalled, so only the check of the whole connection applies to it.
  */
 static void check_progress(heddle_h2_session *session)

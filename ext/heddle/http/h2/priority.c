@@ -43,9 +43,7 @@ void heddle_h2_set_priority(heddle_h2_session *session, heddle_h2_stream *stream
 
 /* -- frames -------------------------------------------------------------------------------------------------------- */
 
-/*
- * The priorities of RFC 7540 are ignored (RFC 9113, 5.3.2), except for one rule: no stream may depend on itself.
- */
+/* Ignores the priorities of RFC 7540 (RFC 9113, 5.3.2), but rejects a stream that depends on itself. */
 void heddle_h2_take_priority(heddle_h2_session *session, uint32_t id, const uint8_t *payload)
 {
     if (heddle_h2_get_31(payload) != id)

@@ -151,7 +151,7 @@ static const char *find_violation(heddle_h2_block *block, bool ended, heddle_req
     if (block->has_pseudo[HEDDLE_H2_SCHEME] && !is_scheme(text_of(block, scheme), scheme.size))
         return "the :scheme is not valid";
     if (!judge_authority(block, head))
-        return ":authority and Host are missing, differ, or are not host[:port]";
+        return ":authority and Host are missing, differ, or are not host[:port], or Host occurs twice";
     if (!judge_target(block, head))
         return "the :path is not valid";
     if (!judge_length(block, ended, head))

@@ -21,12 +21,12 @@ enum {
 };
 
 typedef struct {
-    /* These values are announced to the peer in SETTINGS. */
+    /* A server announces these three values in SETTINGS; a client announces only stream_window. */
     uint32_t max_streams, stream_window;
     bool connect_protocol;        /* extended CONNECT (RFC 8441): the application serves WebSockets on streams */
 
     uint32_t connection_window;   /* bytes that the peer may send on all streams together before they are consumed */
-    uint32_t header_limit;        /* bytes of a head, plus 32 for each field (RFC 9113, 10.5.1); announced, too */
+    uint32_t header_limit;        /* bytes of a head; each field counts 32 more (RFC 9113, 6.5.2); announced, too */
     uint32_t header_count;
     uint32_t crumb_count;         /* cookie fields that `header_count` does not count */
     uint64_t body_limit;
@@ -43,10 +43,11 @@ typedef struct {
      * than this.
      */
     uint32_t overhead;
-    uint32_t control_answers;     /* acknowledgements of SETTINGS and PING that were not pulled yet */
+    uint32_t control_answers;     /* acknowledgements of SETTINGS and PING added before all output was pulled */
     /*
-     * The number of WINDOW_UPDATE frames that the peer may send in any case. The same number of PRIORITY frames is
-     * allowed. Each stream allows more frames of both types, and each sent DATA frame allows more WINDOW_UPDATE frames.
+     * The number of WINDOW_UPDATE frames that the peer may send in any case. The same number is allowed for PRIORITY
+     * and PRIORITY_UPDATE frames together. Each stream raises both limits, and each sent DATA frame raises the limit of
+     * WINDOW_UPDATE frames.
      */
     uint32_t updates;
     uint32_t settings_entries;    /* entries of one SETTINGS frame */
@@ -54,7 +55,7 @@ typedef struct {
 
     /* bytes of content that are kept while the peer's windows are closed: of one stream, of all streams */
     uint32_t stream_output, connection_output;
-    uint32_t write_rate;          /* bytes a second, measured over write_timeout */
+    uint32_t write_rate;          /* bytes a second that the peer must read, measured over write_timeout */
     int64_t write_timeout, head_timeout, idle_timeout;
     int64_t drain_delay;          /* ns between the two GOAWAY frames of a drain */
 } heddle_h2_limits;
@@ -90,8 +91,9 @@ typedef struct {
 typedef struct {
     void (*on_request)(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_h2_request *request);
     /*
-     * Called when the request exceeds a limit. The owner sends a response with the rejection's status, and without
-     * content if the method is HEAD. The session discards the request's body.
+     * Called when the request exceeds a limit, or has an expectation other than 100-continue. The owner sends a
+     * response with the rejection's status, and without content if the method is HEAD. The session discards the
+     * request's body.
      */
     void (*on_rejection)(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_rejection *rejection,
                          heddle_method method);
@@ -99,12 +101,12 @@ typedef struct {
     void (*on_data)(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size);
     /* Called when the peer's message is complete. */
     void (*on_end)(heddle_h2_session *session, heddle_h2_stream *stream);
-    /* Called when the stream has ended early. Nothing more is sent, and the loans of the stream have ended. */
+    /* Called when the stream has ended early. Nothing more is sent, and its loans (heddle_h2_lend) have ended. */
     void (*on_reset)(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error);
     /*
      * Called when there is room for output again, after heddle_h2_write has accepted only a part of its bytes.
-     * heddle_h2_lend never causes this call. A tunnel gets this call when all of its output was pulled, including the
-     * end.
+     * heddle_h2_lend never causes this call. For a tunnel, this is called whenever all of its queued output was pulled,
+     * and when its end was sent.
      */
     void (*on_window)(heddle_h2_session *session, heddle_h2_stream *stream);
     /* Called when request and response are complete, and all output of the stream was pulled. */
@@ -113,7 +115,7 @@ typedef struct {
     void (*on_response)(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_h2_response *response);
     /*
      * Called before the session resets a stream whose message is malformed. The session's `reason` says what is wrong.
-     * `stream` is NULL if the message is a request that the owner has not got. The operation may be NULL.
+     * `stream` is NULL if the message is a request that was not passed to the owner. The operation may be NULL.
      */
     void (*on_malformed)(heddle_h2_session *session, const heddle_h2_stream *stream, heddle_h2_error error);
 } heddle_h2_operations;
@@ -149,8 +151,8 @@ size_t heddle_h2_feed(heddle_h2_session *session, int64_t now, const void *bytes
  */
 bool heddle_h2_fed_enough(const heddle_h2_session *session);
 /*
- * Writes whole frames, at most `room` bytes, where `room` >= HEDDLE_H2_PULL_ROOM. Returns 0 if there is nothing to send
- * now.
+ * Writes whole frames, at most `room` bytes, where `room` >= HEDDLE_H2_PULL_ROOM. Returns how many bytes it has
+ * written: 0 if there is nothing to send now.
  */
 size_t heddle_h2_pull(heddle_h2_session *session, int64_t now, void *buffer, size_t room);
 /* Would heddle_h2_pull return bytes? */
@@ -190,9 +192,9 @@ typedef enum {
 } heddle_h2_write_result;
 
 /*
- * Writes the head of a response, after any number of interim heads (1xx). Writes names in lower case. Omits white space
- * around values, and fields about the connection (RFC 9113, 8.2.2). Writes nothing if it returns an error. `end`: there
- * is no body.
+ * Writes a head of a response: any number of interim ones (1xx), then the final one. Writes names in lower case. Omits
+ * white space around values, and fields about the connection (RFC 9113, 8.2.2). Writes nothing if it returns an error.
+ * `end`: there is no body.
  */
 heddle_h2_write_result heddle_h2_write_head(heddle_h2_session *session, heddle_h2_stream *stream, int status,
                                             const heddle_h2_field *fields, size_t count, bool end);
@@ -221,13 +223,14 @@ bool heddle_h2_write_whole(heddle_h2_session *session, heddle_h2_stream *stream,
 bool heddle_h2_exceeds_share(const heddle_h2_session *session, const heddle_h2_stream *stream);
 /*
  * Ends a tunnel. Sends END_STREAM if the peer has ended its direction and all output is sent; RST_STREAM with NO_ERROR
- * if only this side has ended; otherwise RST_STREAM with CANCEL. With `abrupt`, resets the stream like heddle_h2_reset.
+ * if only this side has ended; otherwise RST_STREAM with CANCEL. With `abrupt`, always sends RST_STREAM with CANCEL.
  */
 void heddle_h2_end_tunnel(heddle_h2_session *session, heddle_h2_stream *stream, bool abrupt);
 /* Ends the message as soon as all of its body was pulled. */
 heddle_h2_write_result heddle_h2_finish(heddle_h2_session *session, heddle_h2_stream *stream);
 /*
- * Has the head been written, and not the end? Otherwise heddle_h2_write accepts nothing, and on_window is not called.
+ * Has the head been written, and not the end, and has the stream not been reset? Otherwise heddle_h2_write accepts
+ * nothing, and the owner must not wait for on_window.
  */
 bool heddle_h2_may_write(const heddle_h2_stream *stream);
 /* Returns how many bytes heddle_h2_write would accept now. */
@@ -240,8 +243,8 @@ void heddle_h2_reset(heddle_h2_session *session, heddle_h2_stream *stream, heddl
 /* Must be called when `size` bytes from on_data were used, so that the peer may send more. */
 void heddle_h2_consume(heddle_h2_session *session, heddle_h2_stream *stream, size_t size);
 /*
- * Must be called when `size` bytes from on_data wait for the application. Then the peer may send more on other streams,
- * but not on this one. heddle_h2_consume must still be called when the bytes were used.
+ * May be called while `size` bytes from on_data wait for the application. Then the peer may send as many bytes more on
+ * other streams, but not on this one. heddle_h2_consume must still be called when the bytes were used.
  */
 void heddle_h2_keep(heddle_h2_session *session, heddle_h2_stream *stream, size_t size);
 /* Lets the peer send `size` bytes more on this stream than limits.stream_window. */
@@ -252,7 +255,7 @@ void heddle_h2_release(heddle_h2_session *session, heddle_h2_stream *stream);
 /* -- the client's side --------------------------------------------------------------------------------------------- */
 
 heddle_h2_limits heddle_h2_client_limits(void);
-/* May a request begin now? Returns false if as many are in progress as the limit allows, and after a GOAWAY. */
+/* May a request begin now? Returns false if heddle_h2_stream_limit is reached or heddle_h2_is_leaving returns true. */
 bool heddle_h2_may_open(const heddle_h2_session *session);
 /* Returns how many requests may be in progress: the server's limit or our own, whichever is lower. */
 uint32_t heddle_h2_stream_limit(const heddle_h2_session *session);
@@ -262,9 +265,9 @@ uint32_t heddle_h2_stream_limit(const heddle_h2_session *session);
  */
 bool heddle_h2_is_leaving(const heddle_h2_session *session);
 /*
- * Begins a request. Its pseudo-header fields must come first; all names must be in lower case. `end`: the request has
- * no body; otherwise heddle_h2_write and heddle_h2_finish must follow. `expects_body`: false for HEAD. The owner must
- * release the stream. Sets `*stream` to NULL unless it returns HEDDLE_H2_WRITTEN. Returns HEDDLE_H2_GONE if
+ * Begins a request. Its pseudo-header fields must come first. Writes the other fields' names in lower case. `end`: the
+ * request has no body; otherwise heddle_h2_write and heddle_h2_finish must follow. `expects_body`: false for HEAD. The
+ * owner must release the stream. Sets `*stream` to NULL unless it returns HEDDLE_H2_WRITTEN. Returns HEDDLE_H2_GONE if
  * heddle_h2_may_open is false, or when out of memory.
  */
 heddle_h2_write_result heddle_h2_open_stream(heddle_h2_session *session, const heddle_h2_field *fields, size_t count,

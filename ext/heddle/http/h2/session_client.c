@@ -203,7 +203,7 @@ void heddle_h2_take_response(heddle_h2_session *session, heddle_h2_stream *strea
 
 /*
  * GOAWAY names the last stream that the server has processed or may still process. Requests on later streams may be
- * sent again on another connection, or over HTTP/1.1 (RFC 9113, 6.8).
+ * sent again on another connection (RFC 9113, 6.8), over HTTP/1.1 if the error demands it.
  */
 void heddle_h2_take_goaway(heddle_h2_session *session, const uint8_t *payload)
 {

@@ -93,7 +93,7 @@ typedef struct heddle_h2_segment {
     struct heddle_h2_segment *next;
     const char *bytes; /* `own`, or the lent bytes */
     size_t size;
-    void (*end_loan)(void *loan); /* NULL: nothing to call */
+    void (*end_loan)(void *loan); /* NULL: the bytes are not lent */
     void *loan;
     char own[];        /* the bytes, if they are copied and not lent */
 } heddle_h2_segment;
@@ -121,7 +121,7 @@ struct heddle_h2_stream {
     bool held;           /* the owner still uses the stream */
     bool listed;         /* the stream is in the list of streams that can send */
     bool head_written, finished; /* the owner has written the head; the owner has written the end */
-    bool rejected;       /* on the server: the request exceeds a limit (on_rejection), and its body is discarded */
+    bool rejected;       /* on the server: the request was rejected (on_rejection), and its body is discarded */
     bool answered;       /* on the client: the final head was received */
     bool expects_body;   /* on the client: false for HEAD */
     uint8_t interims;    /* on the client: the number of heads before the final one */
@@ -134,7 +134,7 @@ struct heddle_h2_stream {
     uint32_t credit;     /* consumed bytes that no WINDOW_UPDATE has announced yet */
     uint32_t unconsumed; /* bytes that the owner has received and not consumed */
     uint32_t kept;       /* the part of `unconsumed` that was credited to the connection's window */
-    int64_t body_left;   /* bytes of the body still to come by content-length; -1: there is no content-length */
+    int64_t body_left;   /* bytes of the body still to come, according to content-length; -1: unknown */
     heddle_h2_segment *first, *last;
     size_t queued;       /* bytes of the segments, which is the part of the body that was not pulled yet */
     int64_t listed_at;   /* when it was added to the list of streams that can send */
@@ -183,7 +183,7 @@ struct heddle_h2_session {
     bool is_client;
     bool goaway;          /* on the client: the server accepts no further request */
     uint32_t peer_streams; /* on the client: the server's SETTINGS_MAX_CONCURRENT_STREAMS */
-    const char *reason;   /* the reason for the last failure of the session or of a stream; NULL: no failure yet */
+    const char *reason;   /* why the session has failed, or the last message was malformed or too large; or NULL */
     uint8_t depth;        /* nested calls into the session; the outermost one frees dead streams at its end */
 
     /* The frame that is being read. */
@@ -219,16 +219,20 @@ struct heddle_h2_session {
     uint32_t peer_window; /* the peer's SETTINGS_INITIAL_WINDOW_SIZE */
 
     heddle_bytes output; /* whole frames other than DATA, in order */
-    uint32_t answers;    /* how many of these frames acknowledge PING and SETTINGS */
+    uint32_t answers;    /* acknowledgements of PING and SETTINGS that were added since `output` was last empty */
     uint32_t listed_count; /* streams that can send */
     size_t queued;       /* bytes of all streams' bodies that were not pulled yet, including lent bytes */
     int64_t crowded_since; /* since when copied bodies have exceeded connection_output */
     size_t lent; /* the part of `queued` that was passed to heddle_h2_lend, and is not in the session's memory */
 
     heddle_h2_bucket resets, refused, controls;
-    /* since the session began: streams, sent DATA frames, received WINDOW_UPDATE frames, received PRIORITY frames */
+    /*
+     * Since the session began: streams; sent DATA frames; received WINDOW_UPDATE frames; received PRIORITY and
+     * PRIORITY_UPDATE frames.
+     */
     uint64_t opened, data_frames, window_updates, priorities;
-    uint64_t received, payload; /* bytes of received frames; bytes of their payload and of sent DATA */
+    /* bytes of received frames; bytes of received header blocks, and of DATA in both directions */
+    uint64_t received, payload;
 
     heddle_h2_progress progress;
     int64_t check_at, drain_at; /* when the output's progress is checked; when the second GOAWAY is sent */
@@ -260,7 +264,10 @@ heddle_h2_stream *heddle_h2_find_stream(const heddle_h2_session *session, uint32
 /* Returns the state of any stream, even if it has no record. */
 heddle_h2_state heddle_h2_stream_state(const heddle_h2_session *session, uint32_t id);
 heddle_h2_stream *heddle_h2_add_stream(heddle_h2_session *session, uint32_t id);
-/* Moves the stream to its next state. A closed stream without an owner is freed at the end of the outermost call. */
+/*
+ * Moves the stream to its next state. A closed stream that its owner has released is freed at the end of the outermost
+ * call.
+ */
 void heddle_h2_move_stream(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_event event);
 /* Remembers how a stream was closed. */
 void heddle_h2_remember(heddle_h2_session *session, uint32_t id, heddle_h2_state state);
@@ -371,8 +378,8 @@ void heddle_h2_free_segment(heddle_h2_segment *segment);
 /* -- headers_writer.c ---------------------------------------------------------------------------------------------- */
 
 /*
- * heddle_h2_start_block begins a header block in the workspace, and heddle_h2_write_block queues its frames. Both
- * return false when out of memory.
+ * heddle_h2_start_block begins a header block in the workspace, heddle_h2_encode_field adds a field to it, and
+ * heddle_h2_write_block queues its frames. All three return false when out of memory.
  */
 bool heddle_h2_start_block(heddle_h2_session *session);
 bool heddle_h2_write_block(heddle_h2_session *session, const heddle_h2_stream *stream, bool end);
@@ -396,5 +403,5 @@ bool heddle_h2_count_frame(heddle_h2_session *session, const heddle_h2_frame *fr
 
 /* Sends GOAWAY without an error. */
 void heddle_h2_send_goaway(heddle_h2_session *session, uint32_t last_stream, const char *reason);
-/* Sends the second GOAWAY when drain_delay has passed, and ends the connection when no stream is left. */
+/* Sends the second GOAWAY if drain_delay has passed. Once that was sent, ends the session if no stream is left. */
 void heddle_h2_finish_drain(heddle_h2_session *session);

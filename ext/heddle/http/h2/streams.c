@@ -194,7 +194,7 @@ static void remove_stream(heddle_h2_session *session, heddle_h2_stream *stream)
         session->idle_since = session->now;
         heddle_h2_finish_drain(session);
     }
-    /* This is the last step, because it ends the session and all its streams if WINDOW_UPDATE can't be allocated. */
+    /* This must be the last step: the session and all its streams end if WINDOW_UPDATE can't be allocated. */
     if (stream->unconsumed > stream->kept)
         heddle_h2_credit(session, NULL, stream->unconsumed - stream->kept);
 }

@@ -1,8 +1,9 @@
 #pragma once
 
 /*
- * The server's side of an HTTP/1.1 connection. The loop receives heads and bodies with this record, without a fiber. A
- * runner (a pooled fiber that calls the application) is used only while a request is served.
+ * The server's side of an HTTP/1.1 connection. The loop receives heads and bodies without a fiber, and keeps its
+ * progress in a `heddle_h1`. A runner (a pooled fiber that calls the application) is used only while a request is
+ * served.
  */
 
 #include "http/engine.h"
@@ -36,7 +37,7 @@ typedef struct {
     bool ended;      /* the client has sent FIN */
     bool answered;   /* a response was sent, so no preface of HTTP/2 can follow */
     bool asks_for_head; /* the incomplete or rejected head belongs to a HEAD request */
-    bool received;   /* the body was received completely */
+    bool received;   /* the body was received completely, or there is none */
     bool persists;   /* the client wants to keep the connection open */
     bool expects;    /* the client waits for 100 Continue */
     bool streams_body; /* the application reads the body while it is received */
@@ -67,9 +68,9 @@ extern const heddle_http_protocol heddle_h1_http_protocol;
 bool heddle_h1_add_rejection(heddle_connection *connection, const heddle_rejection *rejection, bool content,
                              const char *retry_after);
 /*
- * May the connection be kept open after the response that is sent now? Returns false while the server stops. Also
- * returns false if the unread rest of the request's body can't be received and discarded, for example because it is too
- * large, or because the client waits for 100 Continue before it sends the body.
+ * May the connection be kept open after the current response? Returns false while the server stops. Also returns false
+ * if the unread rest of the request's body can't be received and discarded, for example because it is too large, or
+ * because the client waits for 100 Continue before it sends the body.
  */
 bool heddle_h1_may_persist(const heddle_connection *connection);
 /*
@@ -78,7 +79,7 @@ bool heddle_h1_may_persist(const heddle_connection *connection);
  */
 HEDDLE_LAST_USE void heddle_h1_complete_response(heddle_connection *connection, bool reusable, int status);
 /*
- * Called when a response with this status, which changes the protocol, was written. Starts `protocol` on the
+ * Called when the response that changes the protocol was written; `status` is its status. Starts `protocol` on the
  * connection. The runner must not use the connection afterwards.
  */
 HEDDLE_LAST_USE void heddle_h1_change_protocol(heddle_connection *connection, const heddle_protocol *protocol,

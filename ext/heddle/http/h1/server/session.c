@@ -20,8 +20,8 @@ static uint32_t estimate_buffered_requests(const heddle_connection *connection)
 }
 
 /*
- * The time limit in the queue begins when the head is complete. For a request whose body was received separately, it
- * begins now, because the body may have taken long.
+ * The time limit in the queue counts from when the head was complete. If the body came later, it counts from now,
+ * because the body may have taken long.
  */
 void heddle_h1_queue_request(heddle_connection *connection, bool at_front)
 {

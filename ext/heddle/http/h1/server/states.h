@@ -1,7 +1,8 @@
 #pragma once
 
 /*
- * The transitions between a session's stages. Each file calls only the files above it in this list:
+ * The transitions between a session's stages, and the functions that the following files share. Each of these files
+ * calls only the files above it in this list:
  *
  *   session.c   queues a request, sends the rest of a response, rejects, lingers
  *   body.c      stores the body of a request
@@ -86,14 +87,14 @@ static inline HEDDLE_LAST_USE heddle_h1_progress heddle_h1_give_up(heddle_connec
 
 /* -- h1/server/body.c ---------------------------------------------------------------------------------------------- */
 
-/* Called when the head of a request with a body is complete. `begun`: bytes of the body were received, too. */
+/* Called when the head of a request with a body is complete. `begun`: bytes of the body came with it. */
 HEDDLE_MUST_CHECK heddle_h1_progress heddle_h1_begin_body(heddle_connection *connection, bool begun);
-/* Parses bytes of a body, and sets `*used` to their number. May overwrite `bytes`. */
+/* Parses bytes of a body. Sets `*used` to the number of bytes that it has parsed. May overwrite `bytes`. */
 HEDDLE_MUST_CHECK heddle_h1_progress heddle_h1_parse_body(heddle_connection *connection, char *bytes, size_t size,
                                                           size_t *used);
 /*
- * Returns the memory into which the next bytes of a body of known length must be received, and sets `*size` to its
- * size. Returns NULL if memory can't be allocated.
+ * Returns the memory into which the next bytes of a body of known length must be received, and sets `*size` to the
+ * size of this memory. Returns NULL if memory can't be allocated.
  */
 char *heddle_h1_find_body_room(heddle_connection *connection, size_t *size);
 /* Called when all received bytes of the body are parsed: sets the deadline for the next bytes. */
@@ -103,7 +104,7 @@ void heddle_h1_await_body(heddle_connection *connection);
 
 /* Receives bytes and parses them until a request is complete, or until no more bytes are available. */
 HEDDLE_LAST_USE void heddle_h1_read_input(heddle_connection *connection);
-/* Parses the bytes that were received earlier, then continues like heddle_h1_read_input. */
+/* The same as heddle_h1_read_input, but first parses the bytes that were received earlier. */
 HEDDLE_LAST_USE void heddle_h1_parse_buffered(heddle_connection *connection);
 /*
  * Parses the next pipelined request and queues it before all other work items, if the connection may serve another
