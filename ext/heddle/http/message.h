@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * Heads of HTTP messages, as slices of the bytes from which they were parsed, and the parsers for HTTP/1 (RFC 9112).
- * heddle_request_head also holds the heads of requests over HTTP/2. Uses no Ruby.
+ * Heads of HTTP messages, as slices of the bytes from which they were parsed, and the parsers for heads and chunked
+ * bodies of HTTP/1 (RFC 9112). heddle_request_head also holds the heads of requests over HTTP/2. Uses no Ruby.
  */
 
 #include "http/rejection.h"
@@ -44,7 +44,7 @@ typedef struct {
      * means `*`
      */
     heddle_slice path, query;
-    heddle_slice authority;      /* from an absolute target, or else from Host; size 0: empty or none */
+    heddle_slice authority;      /* from the target if it has one, else from Host; size 0: empty or none */
     heddle_slice protocol;       /* the protocol of an extended CONNECT (RFC 8441); size 0: any other request */
     heddle_slice host, port;     /* the parts of the authority; an IPv6 host keeps its brackets */
     heddle_method method_id;
@@ -59,7 +59,7 @@ typedef struct {
     uint32_t field_bytes;        /* bytes of the field lines */
     uint16_t line_count;         /* number of field lines, including dropped ones */
     uint16_t field_count;
-    uint16_t field_room;         /* room in `fields`, set by the caller: at least limits.header_count */
+    uint16_t field_room;         /* room in `fields`; a parser's caller sets it to at least limits.header_count */
     heddle_field *fields;
 } heddle_request_head;
 
@@ -110,7 +110,7 @@ void heddle_chunked_start(heddle_chunked *chunked, uint32_t header_bytes, uint32
 /*
  * Decodes bytes of a chunked body, up to its end. Moves the data to `output`, which has room for `size` bytes and may
  * be `bytes` itself, and sets `*length` to the size of the data. Returns the number of bytes it has used, or -1 if the
- * body is malformed. Once it has returned -1 for a body, all further calls do, too.
+ * body is malformed. Once it has returned -1, all further calls for the same body return -1.
  */
 int64_t heddle_chunked_decode(heddle_chunked *chunked, const char *bytes, size_t size, char *output, size_t *length,
                               const heddle_http_limits *limits, heddle_rejection *rejection);

@@ -3,7 +3,7 @@
 static const char ID[] = ":id";
 
 enum {
-    LONG = 15,     /* bytes; a longer segment that has digits, or is not a word, may be a token */
+    LONG = 15,     /* bytes; a longer segment may be a secret if it has digits, or does not consist of words */
     WORD = 20,     /* the maximum number of letters of a word that is all lower or all upper case */
     METHOD = 17,   /* bytes of the longest registered method */
     EXTENSION = 6, /* the maximum number of letters and digits of a format such as `.json` */
@@ -25,12 +25,12 @@ static bool is_upper(char character)
 }
 
 /*
- * Do the letters look like words? Words are in one case (at most WORD letters), or in camelCase with at least two small
- * letters after each capital. Random letters hardly ever look like this.
+ * Do the letters look like words? Words are in one case (at most WORD letters), or in camelCase with at least two
+ * lower-case letters after each capital. Random letters hardly ever look like this.
  */
 static bool is_word(const char *letters, size_t size)
 {
-    size_t lower = 0, upper = 0, after = 2; /* small letters since the last capital */
+    size_t lower = 0, upper = 0, after = 2; /* lower-case letters since the last capital */
     bool humps = true;
     for (size_t i = 0; i < size; i++) {
         if (is_lower(letters[i])) {
@@ -90,7 +90,7 @@ static void append_bytes(text *to, const char *bytes, size_t size)
     to->used += size;
 }
 
-/* Returns the size of the segment without a format such as `.json`. The format is part of the label. */
+/* Returns the size of the segment without a format such as `.json`, which the label always keeps. */
 static size_t find_stem(const char *segment, size_t size)
 {
     for (size_t extension = 0; extension < size && extension <= EXTENSION; extension++) {

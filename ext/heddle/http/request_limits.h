@@ -6,7 +6,8 @@
 
 /*
  * Rejects a request whose content-length exceeds the limit, or that has an expectation other than 100-continue. A
- * negative length is not checked. Returns -1 if the request is rejected, else 0.
+ * negative length is not checked. `more_expected`: the Expect has another expectation. Returns -1 if the request is
+ * rejected, else 0.
  */
 int heddle_judge_request(int64_t content_length, uint64_t body_limit, bool more_expected, heddle_rejection *rejection);
 /* Rejects a request because its body exceeds the limit. Returns -1. */

@@ -1,9 +1,8 @@
 #pragma once
 
 /*
- * Writes heads of responses (RFC 9112, 4 and 6; RFC 9110, 6.4 and 15) into memory that the caller provides. It chooses
- * the framing (how the client finds the end of the content); the application can't choose it. Uses no Ruby and does no
- * I/O.
+ * Writes heads of responses (RFC 9112, 4 and 6; RFC 9110, 6.4 and 15) into memory that the caller provides. The framing
+ * (how the client finds the end of the content) is chosen here, not by the application. Uses no Ruby and does no I/O.
  */
 
 #include "http/message.h"

@@ -165,7 +165,7 @@ static inline bool heddle_is_token(const char *text, size_t size)
 
 /* -- words -------------------------------------------------------------------------------------------------------- */
 
-/* Is the text this word, in upper or lower case? `word` is in lower case. */
+/* Is the text this word, in any case? `word` is in lower case. */
 bool heddle_is_word(const char *text, size_t size, const char *word);
 
 /*

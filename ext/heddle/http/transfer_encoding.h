@@ -6,7 +6,7 @@
 
 typedef struct {
     bool present, malformed;
-    bool early_chunked, last_chunked; /* `chunked` comes before the last coding; is the last coding */
+    bool early_chunked, last_chunked; /* a coding before the last one is `chunked`; the last coding is */
     uint32_t codings;                 /* number of codings */
 } heddle_transfer_encoding;
 

@@ -32,7 +32,7 @@ static size_t range_count, range_capacity;
 
 static heddle_object_counts counts; /* the counts at the last refresh */
 static bool current;
-/* The lowest and the highest code address of each kind; the index is the number of the kind's bit. */
+/* The range that contains all code of a kind; the index is the number of the kind's bit. */
 enum { KINDS = 6 };
 static struct {
     uintptr_t lowest, highest;
@@ -123,7 +123,7 @@ static bool add_ranges(const heddle_object *object, uint32_t library)
     return true;
 }
 
-/* Adds a library and its ranges of code. Returns true if out of memory, which ends the visits. */
+/* Adds a library and its ranges of code. When out of memory, returns true, which ends the visits. */
 static bool add_library(heddle_object *object, void *unused)
 {
     char *path = strdup(object->path);

@@ -39,14 +39,14 @@ bool heddle_code_map_refresh(void);
 /* Changes each time heddle_code_map_refresh updates the map. */
 uint64_t heddle_code_map_version(void);
 /*
- * Returns the library whose code is at this address. Returns NULL if the code belongs to no library: a just-in-time
- * compiler or a trampoline has created it.
+ * Returns the library whose code is at this address. Returns NULL if the code belongs to no library: it is a
+ * trampoline, or a just-in-time compiler has made it.
  */
 const heddle_library *heddle_code_map_find(uintptr_t address);
 /* Is a library of one of these kinds (a mask) loaded? */
 bool heddle_code_map_has(unsigned kinds);
 /*
- * Sets the lowest and the highest code address of all libraries of these kinds (a mask). Both are 0 if there is no such
- * library.
+ * Sets the start and the end of the smallest range that contains all code of libraries of these kinds (a mask). Both
+ * are 0 if there is no such library.
  */
 void heddle_code_map_find_bounds(unsigned kinds, uintptr_t *lowest, uintptr_t *highest);

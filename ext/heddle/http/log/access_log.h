@@ -1,6 +1,6 @@
 #pragma once
 
-/* Lines of the access log. Each format has a file: text.c, json.c, clf.c. */
+/* Lines of the access log: for people (text.c), as JSON (json.c), and in Apache's two formats (clf.c). */
 
 #include "http/exchange_ruby.h"
 #include "http/fields.h"
@@ -8,11 +8,11 @@
 
 /* Sizes in bytes. The first four are limits: longer values are cut. */
 enum {
-    HEDDLE_LOG_TARGET = 4096, /* in all formats except text, which has its own limit */
+    HEDDLE_LOG_TARGET = 4096, /* text.c has a lower limit */
     HEDDLE_LOG_VALUE = 1024,  /* the value of a field */
     HEDDLE_LOG_METHOD = 32,
     HEDDLE_LOG_REQUEST_ID = 256,
-    HEDDLE_LOG_FIXED = 512, /* room for all other parts of a line together */
+    HEDDLE_LOG_FIXED = 512, /* room for all other parts of a line together, without the time account of JSON */
 };
 
 /* A request and its response: the values that a line may show. */
@@ -27,7 +27,7 @@ typedef struct {
     int64_t now; /* CLOCK_MONOTONIC, ns */
     double seconds;     /* since the request's head was complete */
     const char *time;   /* the time of day in the form that the format needs */
-    VALUE remark, id;   /* Strings or nil */
+    VALUE remark, id;   /* a text to add, and the request's ID: Strings or nil */
 } heddle_log_entry;
 
 /* A line that is being written into a String whose size was computed beforehand. */
@@ -51,8 +51,8 @@ static inline void heddle_log_put_bytes(heddle_log_line *line, const char *bytes
 /* Returns the size of the well-formed UTF-8 sequence at `at` (RFC 3629, 4), or 0 if there is none. */
 size_t heddle_log_measure_utf8(const uint8_t *at, size_t left);
 /*
- * Returns the code point of this UTF-8 sequence if a terminal would interpret it: a C1 control character, a line
- * separator, or a change of the text's direction. Returns 0 otherwise.
+ * Returns the code point of this UTF-8 sequence if a terminal would interpret it: a C1 control character, a separator
+ * of lines or paragraphs, or a character that changes the text's direction. Returns 0 otherwise.
  */
 unsigned heddle_log_control_code(const uint8_t *at, size_t length);
 /* Returns a field of the request, or NULL. */

@@ -5,8 +5,8 @@
 enum { CLF_GROWTH = 4 }; /* the size of an escaped byte: \xhh */
 
 /*
- * Escapes bytes like Apache's mod_log_config: writes a backslash before quotes and backslashes, and \xhh for bytes that
- * are not printable.
+ * Writes a backslash before quotes and backslashes, and \xhh for bytes that are not printable. Apache does the same,
+ * except that it writes \n, \t and the like for some of these.
  */
 static void put_clf(heddle_log_line *line, const char *bytes, size_t size)
 {

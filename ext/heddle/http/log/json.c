@@ -8,7 +8,8 @@ enum {
 };
 
 /*
- * Writes a JSON string. Replaces each byte that is not part of valid UTF-8 with U+FFFD, and escapes control characters.
+ * Writes a JSON string, with U+FFFD for each byte that is not part of valid UTF-8. Also escapes characters that a
+ * terminal would interpret.
  */
 static void put_json(heddle_log_line *line, const char *bytes, size_t size)
 {
@@ -57,7 +58,7 @@ static void put_now(heddle_log_line *line)
     heddle_log_put_text(line, "%s.%03ldZ", text, now.tv_nsec / 1000000);
 }
 
-/* Writes seconds with six decimals. Does not use vsnprintf, which would take longer than the rest of the line. */
+/* Writes a time in seconds, with six decimals. vsnprintf would be slow for the many times of an account. */
 static void put_seconds(heddle_log_line *line, int64_t ns)
 {
     char text[24], *at = text + sizeof(text);
@@ -80,8 +81,8 @@ static void put_part(heddle_log_line *line, const char *name, int64_t ns)
 }
 
 /*
- * Writes the parts of a time account (scheduler/account.h), but omits parts below a microsecond. Returns false if it
- * has written no part.
+ * Writes `name`, and then the parts of a time account (scheduler/account.h) that took at least a microsecond. If there
+ * are none, writes nothing and returns false.
  */
 static bool put_parts(heddle_log_line *line, const char *name, const int64_t parts[HEDDLE_SPENT_PARTS])
 {

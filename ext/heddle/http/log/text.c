@@ -42,7 +42,7 @@ static bool is_ascii(const char *bytes, size_t size)
 
 enum { TEXT_GROWTH = 4 }; /* the size of an escaped byte: \xNN */
 
-/* Writes valid UTF-8 unchanged. Escapes all other bytes, and characters that a terminal would interpret. */
+/* Escapes bytes that are not valid UTF-8, and characters that a terminal would interpret. */
 static void put_visible(heddle_log_line *line, const char *bytes, size_t size)
 {
     const uint8_t *at = (const uint8_t *)bytes, *end = at + size;
