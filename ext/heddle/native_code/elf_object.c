@@ -19,7 +19,7 @@ bool heddle_library_listed(const char *path, const char *const *names, size_t co
 #ifdef HEDDLE_ELF_OBJECTS
 
 /*
- * glibc relocates the addresses in an object's dynamic section when it loads the object. In musl and in the vDSO they
+ * When glibc loads an object, it relocates the addresses in the object's dynamic section. With musl these addresses
  * remain relative to the object's base.
  */
 static const void *dynamic_address(const heddle_object *object, const ElfW(Dyn) *entry)
@@ -44,7 +44,7 @@ static void read_entry(heddle_object *object, const ElfW(Dyn) *entry)
     }
 }
 
-/* Reads the entries that refer to the table of names. read_entry must have found that table before. */
+/* Reads an entry that refers to the table of names, which read_entry must have found before. */
 static void read_named_entry(heddle_object *object, const ElfW(Dyn) *entry)
 {
     if (entry->d_tag == DT_SONAME)

@@ -1,9 +1,9 @@
 #pragma once
 
 /*
- * Reads loaded ELF objects (programs and libraries in memory), and the tables that the dynamic linker uses. Used by
- * import_table.c, which changes import tables, and by offload/library_judge.c, which examines whether a library's
- * functions depend on their thread.
+ * Finds loaded ELF objects (programs and libraries in memory), and reads the tables that the dynamic linker uses. The
+ * tables are for import_table.c, which changes import tables, and for offload/library_judge.c, which examines whether a
+ * library's functions depend on their thread.
  */
 
 #include "system.h"

@@ -73,8 +73,8 @@ static int replace_imports(const heddle_object *object, const ElfW(Rela) *reloca
         }
         /*
          * With lazy binding, the entry for a call points to a stub until the first call; the stub calls the dynamic
-         * linker. Any other entry should contain the function's address. If it contains another address, the program
-         * has changed it, and it is left as it is.
+         * linker. Any other entry should contain the function's address. An entry with another address was changed by
+         * the program, and is left as it is.
          */
         if (type != HEDDLE_RELOCATION_CALL && import->original && now != (uintptr_t)import->original)
             continue;

@@ -1,9 +1,9 @@
 #pragma once
 
 /*
- * Intercepts calls of loaded libraries: replaces entries of their import tables, so that calls of a function go to a
- * replacement. No code is changed. Calls of a library that gets the function's address from dlsym are not intercepted.
- * Works with ELF: on Linux on x86-64 and ARM64, with glibc or musl.
+ * Intercepts the calls that loaded libraries make: replaces entries of their import tables, so that their calls of a
+ * function go to a replacement. No code is changed. The calls of a library that gets the function's address from dlsym
+ * are not intercepted. Works with ELF: on Linux on x86-64 and ARM64, with glibc or musl.
  */
 
 #include "native_code/elf_object.h"
@@ -12,7 +12,7 @@ typedef struct {
     const char *name; /* the function's name, without a version */
     /*
      * The function's address. An entry for calls is always changed, because the linker may not have resolved it yet.
-     * Any other entry is changed only if it contains this address. NULL: all entries are changed
+     * Any other entry is changed only if it contains this address. NULL: all entries are changed.
      */
     void *original;
     void *replacement;

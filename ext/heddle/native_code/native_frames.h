@@ -15,12 +15,12 @@
 typedef enum {
     HEDDLE_FRAMES_CLEAR,   /* no function of these libraries is on the stack */
     HEDDLE_FRAMES_NATIVE,  /* such a function is on the stack */
-    HEDDLE_FRAMES_UNKNOWN, /* the stack can't be walked to its end */
+    HEDDLE_FRAMES_UNKNOWN, /* the stack could not be walked to its end */
 } heddle_frames_verdict;
 
 typedef struct {
     const heddle_library *library; /* NULL if it is unknown */
-    uintptr_t called;              /* the start of the function that the library has called; 0: unknown */
+    uintptr_t called;              /* the start of the function that the library's function has called; 0: unknown */
 } heddle_native_frame;
 
 /*

@@ -5,7 +5,7 @@
 #if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
 
 enum {
-    FRAMES = 100000, /* more frames than fit into a stack */
+    FRAMES = 100000, /* the maximum number of frames of a walk */
     OPERANDS = 8,    /* the size of the operand stack of a DWARF expression */
     GAP = 64,        /* the maximum number of words of a frame without an unwind table */
 };
@@ -34,7 +34,7 @@ static bool is_known(const machine *self, uint32_t number)
     return number < HEDDLE_UNWIND_REGISTERS && self->known >> number & 1;
 }
 
-/* Evaluates the expressions that occur in functions that align their stack: registers, offsets and a load. */
+/* Evaluates a DWARF expression. Supports only what occurs in functions that align their stack. */
 static bool evaluate_expression(const machine *self, const uint8_t *expression, size_t size, uintptr_t *result)
 {
     uintptr_t operands[OPERANDS];
@@ -201,7 +201,7 @@ static void forget_stale_code(void)
 
 static heddle_walk_end walk_frames(machine *self, heddle_frame_visitor *visit, void *data)
 {
-    /* The outermost frame of a fiber is the function with which Ruby has started the fiber. */
+    /* The last words of a fiber's stack belong to its outermost frame: the function with which Ruby has started it. */
     const uintptr_t outermost = self->base - 4 * sizeof(uintptr_t);
     for (int i = 0; i < FRAMES; i++) {
         if (!self->pc || self->values[HEDDLE_UNWIND_STACK_POINTER] >= outermost)
@@ -218,7 +218,7 @@ static heddle_walk_end walk_frames(machine *self, heddle_frame_visitor *visit, v
 __attribute__((noinline)) heddle_walk_end heddle_stack_walk(uintptr_t base, heddle_frame_visitor *visit, void *data)
 {
     machine self = {.base = base & ~(sizeof(uintptr_t) - 1)};
-    /* All registers are read at one address, at which this function's own unwind rules apply. */
+    /* All registers, the program counter included, are read at one place, so this function's unwind rules apply. */
 #if defined(__x86_64__)
     uintptr_t saved[8];
     __asm__ volatile("leaq 0f(%%rip), %%rax\n0:\n\tmovq %%rax, 0(%0)\n\tmovq %%rbx, 8(%0)\n\tmovq %%rbp, 16(%0)\n\t"

@@ -1,9 +1,9 @@
 #pragma once
 
 /*
- * Walks the native frames of the calling fiber from the caller to the base of the stack, by the libraries' unwind
- * tables (.eh_frame). Unlike the unwinder in the compiler's library, it also gets past code without tables: trampolines
- * and just-in-time compiled code, whose frames have only a few words.
+ * Walks the native frames of the calling fiber from the caller to the base of the stack, with the libraries' unwind
+ * tables (.eh_frame). Unlike the unwinder in the compiler's library, this walk also gets past code without tables:
+ * trampolines and just-in-time compiled code, whose frames have only a few words.
  */
 
 #include "native_code/code_map.h"

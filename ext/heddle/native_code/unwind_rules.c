@@ -49,8 +49,8 @@ int64_t heddle_unwind_signed(heddle_unwind_reader *from)
 }
 
 /*
- * Reads a pointer with a DW_EH_PE_* encoding: its low four bits are the size, its high bits are the base to which the
- * pointer is relative.
+ * Reads a pointer with a DW_EH_PE_* encoding. The low four bits of the encoding are the pointer's format, the next
+ * three bits the base to which the pointer is relative.
  */
 static uintptr_t read_pointer(heddle_unwind_reader *from, uint8_t encoding)
 {
@@ -73,8 +73,8 @@ static uintptr_t read_pointer(heddle_unwind_reader *from, uint8_t encoding)
 /* -- finding a function's entry ------------------------------------------------------------------------------------ */
 
 /*
- * Finds the record of the function at `pc` by .eh_frame_hdr. Supports only the format that all linkers write: sorted
- * pairs of 32-bit numbers, relative to the header's start.
+ * Finds the record of the function at `pc`. `header` is the .eh_frame_hdr. Supports only the format that all linkers
+ * write: sorted pairs of 32-bit numbers, relative to the header's start.
  */
 static const uint8_t *find_record(const uint8_t *header, uintptr_t pc)
 {
@@ -129,15 +129,15 @@ static bool read_common(const uint8_t *record, heddle_function_entry *to)
     if (to->has_augmentation) {
         uint64_t size = heddle_unwind_unsigned(&from);
         heddle_unwind_reader data = {.at = from.at, .end = from.at + size};
-        for (const char *message = augmentation + 1; *message; message++) {
-            if (*message == 'R')
+        for (const char *letter = augmentation + 1; *letter; letter++) {
+            if (*letter == 'R')
                 to->pointer_encoding = (uint8_t)heddle_unwind_bytes(&data, 1);
-            else if (*message == 'L')
+            else if (*letter == 'L')
                 heddle_unwind_bytes(&data, 1);
-            else if (*message == 'P')
+            else if (*letter == 'P')
                 read_pointer(&data, (uint8_t)heddle_unwind_bytes(&data, 1) & 0x0f);
-            else if (*message != 'B')
-                return false; /* 'S' marks the frame of a signal handler, in which fibers never switch */
+            else if (*letter != 'B')
+                return false; /* unknown; or 'S': the frame of a signal handler, in which fibers never switch */
         }
         if (data.failed || size > (uint64_t)(from.end - from.at))
             return false;
@@ -274,7 +274,7 @@ static bool run_instruction(rule_machine *self, heddle_unwind_reader *from, cons
         number = heddle_unwind_unsigned(from);
         set_rule(self, number, HEDDLE_RULE_VALUE, (int64_t)heddle_unwind_unsigned(from) * entry->data_alignment);
         return true;
-    case 0x2d: return true; /* ARM64: from here on, return addresses are signed, or no longer signed */
+    case 0x2d: return true; /* ARM64: return addresses begin or cease to be signed here */
     case 0x2e: heddle_unwind_unsigned(from); return true; /* DW_CFA_GNU_args_size: not needed */
     default: return false;
     }

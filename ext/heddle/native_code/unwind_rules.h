@@ -21,10 +21,10 @@ enum {
 };
 
 typedef enum {
-    HEDDLE_RULE_SAME,
+    HEDDLE_RULE_SAME,   /* the function has not changed the register */
     HEDDLE_RULE_OFFSET, /* the register is saved at the canonical frame address plus `offset` */
     HEDDLE_RULE_VALUE,  /* the register's value is the canonical frame address plus `offset` */
-    HEDDLE_RULE_LOST,
+    HEDDLE_RULE_LOST,   /* the register's value can't be restored */
 } heddle_rule_kind;
 
 typedef struct {
