@@ -13,11 +13,6 @@ __attribute__((no_sanitize("address"))) static bool contains_code(unsigned kinds
     uintptr_t lowest, highest;
     heddle_code_map_find_bounds(kinds, &lowest, &highest);
     const uintptr_t span = highest - lowest, *word = (const uintptr_t *)from, *end = (const uintptr_t *)to;
-#if defined(__aarch64__)
-    const uintptr_t mask = ((uintptr_t)1 << 48) - 1; /* removes the signature that a return address may have */
-#else
-    const uintptr_t mask = UINTPTR_MAX;
-#endif
     if (!span)
         return false;
     /*
@@ -27,9 +22,9 @@ __attribute__((no_sanitize("address"))) static bool contains_code(unsigned kinds
     while (word < end) {
         unsigned count = end - word < WORDS ? (unsigned)(end - word) : WORDS, near = 0;
         for (unsigned i = 0; i < count; i++)
-            near += (word[i] & mask) - lowest < span;
+            near += heddle_strip_signature(word[i]) - lowest < span;
         for (unsigned i = 0; near && i < count; i++) {
-            const heddle_library *library = heddle_code_map_find(word[i] & mask);
+            const heddle_library *library = heddle_code_map_find(heddle_strip_signature(word[i]));
             if (library && library->kind & kinds)
                 return true;
         }

@@ -73,15 +73,6 @@ static bool find_cfa(const machine *self, const heddle_frame_rules *rules, uintp
     return *cfa >= self->values[HEDDLE_UNWIND_STACK_POINTER] && *cfa <= self->base && *cfa % sizeof(uintptr_t) == 0;
 }
 
-/* On ARM64, removes the signature of a return address, which is in bits that user-space addresses don't use. */
-static uintptr_t strip_signature(uintptr_t address)
-{
-#if defined(__aarch64__)
-    return address & (((uintptr_t)1 << 48) - 1);
-#else
-    return address;
-#endif
-}
 
 static bool leave_frame(machine *self, const heddle_frame_rules *rules)
 {
@@ -110,7 +101,7 @@ static bool leave_frame(machine *self, const heddle_frame_rules *rules)
     }
     caller.values[HEDDLE_UNWIND_STACK_POINTER] = cfa;
     caller.known |= UINT64_C(1) << HEDDLE_UNWIND_STACK_POINTER;
-    caller.pc = strip_signature(caller.values[HEDDLE_UNWIND_RETURN_ADDRESS]);
+    caller.pc = heddle_strip_signature(caller.values[HEDDLE_UNWIND_RETURN_ADDRESS]);
     if (caller.pc == self->pc && cfa == self->values[HEDDLE_UNWIND_STACK_POINTER])
         return false;
     caller.known &= ~(UINT64_C(1) << HEDDLE_UNWIND_RETURN_ADDRESS);
@@ -151,7 +142,7 @@ static bool skip_frame(machine *self)
         heddle_function_entry entry;
         if (!load(self, at, &word))
             return false;
-        const heddle_library *library = heddle_code_map_find(word = strip_signature(word));
+        const heddle_library *library = heddle_code_map_find(word = heddle_strip_signature(word));
         if (!library || !heddle_code_map_find(word - 8) || !heddle_unwind_find_entry(library, word - 1, &entry) ||
             !follows_call(word))
             continue;

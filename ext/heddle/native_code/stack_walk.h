@@ -22,5 +22,15 @@ typedef enum {
 /* Called for each frame. Returns false to stop the walk. */
 typedef bool heddle_frame_visitor(const heddle_stack_frame *frame, void *data);
 
+/* On ARM64, removes the signature that a return address may have, in bits that user-space addresses don't use. */
+static inline uintptr_t heddle_strip_signature(uintptr_t address)
+{
+#if defined(__aarch64__)
+    return address & (((uintptr_t)1 << 48) - 1);
+#else
+    return address;
+#endif
+}
+
 /* `base` is the highest address of the calling fiber's stack. heddle_code_map_refresh must have been called. */
 heddle_walk_end heddle_stack_walk(uintptr_t base, heddle_frame_visitor *visit, void *data);
