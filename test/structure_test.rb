@@ -9,7 +9,7 @@ require "test_helper"
 class StructureTest < Minitest::Test
   # Debug builds abort on a transition that is not in the table.
   MACHINES = {
-    "net/owner.h" => /HEDDLE_ASSERT\(heddle_owner_may_change\(/,
+    "net/transport.h" => /HEDDLE_ASSERT\(heddle_owner_may_change\(/,
     "net/handshake.c" => /HEDDLE_ASSERT\(heddle_handshake_may_enter\(/,
     "http/h1/server/states.h" => /HEDDLE_ASSERT\(heddle_h1_may_enter\(/,
     "http/exchange.h" => /HEDDLE_ASSERT\(heddle_exchange_may_enter\(/,

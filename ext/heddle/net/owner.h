@@ -26,15 +26,9 @@ typedef enum {
     HEDDLE_OWNER_RELEASED,    /* no thread; the loop only frees the record */
 } heddle_owner;
 
-/* The table of the allowed transitions. */
+/* The table of the allowed transitions. Debug builds abort on any other transition. */
 HEDDLE_TRANSITIONS(heddle_owner_may_change,
     [HEDDLE_OWNER_LOOP] = 1 << HEDDLE_OWNER_AT_REST | 1 << HEDDLE_OWNER_HANDOFF | 1 << HEDDLE_OWNER_RELEASED,
     [HEDDLE_OWNER_AT_REST] = 1 << HEDDLE_OWNER_LOOP | 1 << HEDDLE_OWNER_HANDOFF | 1 << HEDDLE_OWNER_RELEASED,
     [HEDDLE_OWNER_HANDOFF] = 1 << HEDDLE_OWNER_LOOP | 1 << HEDDLE_OWNER_AT_REST | 1 << HEDDLE_OWNER_RELEASED,
     [HEDDLE_OWNER_RELEASED] = 0)
-
-/* Aborts in debug builds if the table does not allow the transition. */
-static inline void heddle_owner_check(uint8_t from, uint8_t to)
-{
-    HEDDLE_ASSERT(heddle_owner_may_change(from, to));
-}

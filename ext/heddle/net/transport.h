@@ -68,7 +68,7 @@ void heddle_transport_will_reset(heddle_transport *transport);
 /* Changes the owner by compare-and-swap. Returns false if the owner is not `from`. */
 static inline bool heddle_transport_change_owner(heddle_transport *transport, uint8_t from, uint8_t to)
 {
-    heddle_owner_check(from, to);
+    HEDDLE_ASSERT(heddle_owner_may_change(from, to));
     return atomic_compare_exchange_strong(&transport->owner, &from, to);
 }
 
