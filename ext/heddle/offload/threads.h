@@ -3,8 +3,8 @@
 /*
  * The offload threads and their queues of jobs (native calls: job.h). Offload threads are Ruby threads, so that a job
  * may use xmalloc (which may collect garbage) and call back into Ruby. Such a thread runs all its jobs within one call
- * without the GVL (heddle_threads_serve), and returns only to handle an interrupt or to end. The caller creates the threads. These functions use no
- * Ruby, and may be called on any thread unless their comments say otherwise.
+ * without the GVL (heddle_threads_serve), and returns only to handle an interrupt or to end. The caller creates the
+ * threads. These functions use no Ruby, and may be called on any thread unless their comments say otherwise.
  *
  * Running jobs may wait for a queued job, such as an unlock. So beyond a soft limit, more threads are started slowly,
  * up to the limit. At the limit, jobs remain queued; queued jobs can be withdrawn.
@@ -65,15 +65,16 @@ void heddle_threads_settle(void);
 heddle_offload_thread *heddle_threads_attach(void);
 /*
  * Runs jobs. Returns true when there was no job for a while. Returns false when the thread was interrupted or has ended
- * a job whose `last` is true (job.h): then the caller checks for interrupts, and may call this function again. Called without the GVL.
+ * a job whose `last` is true (job.h): then the caller checks for interrupts, and may call this function again. Called
+ * without the GVL.
  */
 bool heddle_threads_serve(heddle_offload_thread *thread);
 /* Makes heddle_threads_serve return, and interrupts its job. */
 void heddle_threads_leave(heddle_offload_thread *thread);
 /*
  * Called when Ruby has left the job's function and heddle_threads_serve by longjmp: a callback that ran on this thread,
- * and not through heddle_threads_call_back, has raised `exception`, or the thread was killed in it (`exception` is 0). Ends the job; its fiber then
- * raises. Returns false if the thread had no job.
+ * and not through heddle_threads_call_back, has raised `exception`, or the thread was killed in it (`exception` is 0).
+ * Ends the job; its fiber then raises. Returns false if the thread had no job.
  */
 bool heddle_threads_end_left_job(heddle_offload_thread *thread, uintptr_t exception);
 void heddle_threads_detach(heddle_offload_thread *thread);

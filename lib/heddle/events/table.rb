@@ -150,7 +150,7 @@ module Heddle
                       "<; starting another {delay:delay}>",
         worker_killed: "killing {role} {worker}< (pid {pid})>: {reason}<, with {requests:request} unanswered>",
         worker_memory_exceeded: "replacing {role} {worker}< (pid {pid})>: it uses {memory:MiB} of memory " \
-                                "(worker_memory_limit {limit:MiB}, less a random part of up to a tenth)",
+                                "(worker_memory_limit {limit:MiB} minus up to a tenth)",
         worker_not_started: "worker {worker} can't be started now: {reason}",
         worker_requests: "{role} {worker}< (pid {pid})> was serving {running}",
         workers_limited: "running {workers:worker} instead of {wanted}: to run more, restart the server (heddle " \
@@ -177,8 +177,8 @@ module Heddle
         websocket: "{code} WebSocket {target} received {received:message} ({received_bytes:bytes}), sent " \
                    "{sent:message} ({sent_bytes:bytes}) in {duration:s}< for {remote}>< [{request_id}]>",
         worker_lifetime_ended: "replacing {role} {worker}< (pid {pid})>: it has served {requests:request} in " \
-                               "{age:s}< (worker_max_requests {max_requests}, less a random part of up to a tenth)>" \
-                               "< (worker_max_age {max_age:seconds}, less a random part of up to a tenth)>",
+                               "{age:s}< (worker_max_requests {max_requests} minus up to a tenth)>" \
+                               "< (worker_max_age {max_age:seconds} minus up to a tenth)>",
         workers_resized: "running {workers:worker} until the next reload"
       }
     }.freeze

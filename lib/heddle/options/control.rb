@@ -17,8 +17,8 @@ module Heddle
       Option.new(name: :health_paths, unit: :list, argument: "PATHS", none: "off", default: %w[/up],
                  default_words: "/up, and Rails' config.silence_healthcheck_path",
                  example: 'health_paths "/up", "/healthz"',
-                 text: "paths of health checks; requests for them don't wait for others, are not logged, and get 503 while " \
-                       "the server stops",
+                 text: "paths of health checks; requests for them don't wait for others, are not logged, and get 503 " \
+                       "while the server stops",
                  reason: "Set it when the load balancer checks another path",
                  details: "Admission limits such as max_requests don't apply to these requests, so the application " \
                           "should answer them without calling other services. See [Behind a " \

@@ -86,8 +86,8 @@ module Heddle
                  details: "A worker's event loop sends heartbeats to the master. A blocked loop sends none."),
       Option.new(name: :worker_memory_limit, unit: :bytes, default: 0, range: 0..(1 << 50),
                  example: 'worker_memory_limit "600m"',
-                 text: "replace a worker that uses more memory than this; 0: only when all processes together use more " \
-                       "than the option memory_limit (nine tenths of the memory), replace the largest worker",
+                 text: "replace a worker that uses more memory than this; 0: only when all processes together use " \
+                       "more than the option memory_limit (nine tenths of the memory), replace the largest worker",
                  reason: "Set it to replace workers earlier",
                  details: "Heddle measures the proportional share (PSS): memory that several workers share is " \
                           "divided among them. Each worker's limit is up to a tenth less, so that not all are " \
@@ -110,8 +110,8 @@ module Heddle
                  details: "Heddle replaces workers as it does for worker_max_requests."),
       Option.new(name: :refork_after, unit: :count, default: 0, range: 0..1_000_000_000,
                  example: "refork_after 1000",
-                 text: "once after each start or reload, when the busiest worker has served this many requests, replace " \
-                       "all workers with forks of it; 0 for never",
+                 text: "once after each start or reload, when the busiest worker has served this many requests, " \
+                       "replace all workers with forks of it; 0 for never",
                  reason: "Set it to save memory: forks of a worker that has served requests share its memory pages",
                  details: "Only with several processes. See [Reforking](processes.md#reforking)."),
       Option.new(name: :solid_queue, unit: :switch, default: false, example: "solid_queue true",

@@ -177,7 +177,9 @@ module Heddle
         end
 
         def translate_stdout_redirect(output = nil, errors = nil, *)
-          raise SkippedError, "to redirect the standard error, use the command line: heddle serve 2>> log/error.log" unless output
+          unless output
+            raise SkippedError, "to redirect the standard error, use the command line: heddle serve 2>> log/error.log"
+          end
 
           @remarks << "This is the server's log. To redirect the application's output and errors, use the command " \
                       "line: heddle serve >> log/application.log#{" 2>> #{errors}" if errors}"

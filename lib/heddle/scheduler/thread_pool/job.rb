@@ -11,8 +11,8 @@ module Heddle
         # Seconds between the first attempt to end the work and the second. The pause doubles with each further attempt.
         FIRST_PAUSE = 0.02
         LONGEST_PAUSE = 1
-        # Each attempt blocks the fiber's thread for this fraction of the following pause. So the attempts become longer,
-        # until one is long enough for a busy machine.
+        # Each attempt blocks the fiber's thread for this fraction of the following pause. So the attempts become
+        # longer, until one is long enough for a busy machine.
         LINGER = 0.015
         private_constant :FIRST_PAUSE, :LONGEST_PAUSE, :LINGER
 
@@ -82,8 +82,9 @@ module Heddle
         end
 
         # Keeps this thread in the fiber for a moment, so that IO.copy_stream can end its wait (Ruby 3.4). copy_stream
-        # waits on the other thread, without the GVL. Each time {Stop} wakes it, it asks for the scheduler of the fiber's
-        # thread, which is this one. Ruby finds that scheduler only while this thread runs a fiber, not the loop.
+        # waits on the other thread, without the GVL. Each time {Stop} wakes it, it asks for the scheduler of the
+        # fiber's thread, which is this one. Ruby finds that scheduler only while this thread runs a fiber, not the
+        # loop.
         def linger(pause)
           return unless @thread # the work has not begun, or has ended
 
