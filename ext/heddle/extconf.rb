@@ -9,7 +9,8 @@
 #   HEDDLE_DEBUG=1             compiles with -Og -g3 and assertions (defines HEDDLE_DEBUG)
 #   HEDDLE_SANITIZE=address,…  compiles with these sanitizers
 #   HEDDLE_CHECKOUT=1          builds for developers: more warnings, and a failed compilation is an error on a Mac, too
-#   HEDDLE_PORTABLE=1          does not link libruby, so that any Ruby of this version, shared or static, can load it
+#   HEDDLE_PORTABLE=1          does not link libruby, so that any Ruby of this version can load the extension, whether
+#                              that Ruby has a shared or a static libruby
 # Environment variables that users set:
 #   HEDDLE_ZLIB=0              builds without zlib, even if it is installed
 
@@ -44,14 +45,14 @@ def heddle_give_up(reason)
   abort "heddle: #{reason}" unless HEDDLE_MAY_LACK
 
   # Not printed by `warn`, which RUBYOPT=-W0 silences.
-  $stderr.print("heddle: #{reason}\n", "heddle: the gem was installed without its C extension: it can't serve here.\n")
+  $stderr.print("heddle: #{reason}\n", "heddle: the gem was installed without its C extension, and can't serve here.\n")
   File.write("not_built.txt", "#{reason}\n")
   heddle_write_makefile("true")
   exit
 end
 
-# Writes a Makefile that runs the shell command `compile`. The command either compiles the library, by mkmf's
-# Makefile.heddle, or writes the reason for the failure to not_built.txt. If not_built.txt exists, it is installed
+# Writes a Makefile that runs the shell command `compile`. The command compiles the library with Makefile.heddle, which
+# mkmf has made; if that fails, the command writes the reason to not_built.txt. If not_built.txt exists, it is installed
 # instead of the library. heddle_give_up has already written not_built.txt, so it passes a command that does nothing.
 def heddle_write_makefile(compile)
   File.write("Makefile", <<~MAKE)
@@ -119,7 +120,7 @@ heddle_have(rubys)
 # zlib is optional: without it, Heddle rejects the option websocket_deflate.
 $defs << "-DHEDDLE_ZLIB=1" if ENV["HEDDLE_ZLIB"] != "0" && have_library("z", "deflateInit2_", "zlib.h")
 
-# The flags are set after the checks, so that no check fails because of a warning.
+# The compiler's flags are set only now, so that none of the checks above fails because of a warning.
 # Ruby's own $warnflags are not used: they differ from build to build, and some builds don't add them to CFLAGS.
 $warnflags = ""
 # _GNU_SOURCE: ruby.h defines it, and files that don't include ruby.h need the same system interfaces.
@@ -149,7 +150,8 @@ else
 end
 $CFLAGS << " -Werror" if ENV["HEDDLE_WERROR"] == "1"
 
-# mkmf names an object after its file, without the folder; but two layers may both have an event.c.
+# mkmf names an object file after its source file, without the folder. But two layers may both have an event.c, so the
+# names of the objects include the folders here.
 sources = Dir.glob("**/*.c", base: __dir__).sort
 objects = sources.to_h { |source| [source, "#{source.delete_suffix(".c").tr("/", "-")}.#{$OBJEXT}"] }
 $srcs = sources.map { |source| File.join("$(srcdir)", source) }

@@ -1,6 +1,7 @@
 /*
- * Encodes pub/sub messages as WebSocket frames for clients of Action Cable: {"identifier":…,"message":…}. The payload
- * of a message is JSON. The envelope is the text before the payload, up to `"message":`.
+ * Encodes pub/sub messages as WebSocket frames for clients of Action Cable: {"identifier":…,"message":…}. The value of
+ * "message" is the payload of the pub/sub message, which is JSON. The envelope is the text up to the payload:
+ * `{"identifier":…,"message":`.
  */
 
 #include "binding.h"
@@ -26,7 +27,7 @@ static VALUE make_frame(const heddle_message *message, VALUE envelope, bool exte
         rb_str_cat_cstr(json, ",\"type\":\"reject_history\"");
     } else {
         rb_str_cat(json, RSTRING_PTR(envelope), RSTRING_LEN(envelope));
-        if (heddle_push_is_utf8(bytes, size)) /* JSON must be UTF-8 */
+        if (heddle_push_is_utf8(bytes, size)) /* JSON must be UTF-8; any other payload becomes null */
             rb_str_cat(json, bytes, (long)size);
         else
             rb_str_cat_cstr(json, "null");

@@ -16,7 +16,7 @@
  */
 typedef struct {
     heddle_timer timer;
-    VALUE self;   /* the alarm's Ruby object; valid while the alarm is in a heap, which updates it after a move */
+    VALUE self;   /* the alarm's Ruby object; valid only while the alarm is in a heap: heap_compact updates `self` */
     VALUE heap;   /* the AlarmHeap that contains the alarm, or Qfalse */
     VALUE target; /* the receiver of the method call, or nil */
     ID message;   /* the method's name */
@@ -137,8 +137,9 @@ static VALUE heap_remove(VALUE self, VALUE object)
 /*
  * call-seq: ring(time) -> Float or nil
  *
- * If the earliest alarm is due at +time+, removes it, calls its method and returns 0.0, because the next alarm may be
- * due, too. Otherwise returns the seconds until the earliest alarm is due; nil if there is no alarm.
+ * If the earliest alarm is due at +time+, removes it, calls its method and returns 0.0: the next alarm may be due, too,
+ * so the caller must call #ring again. Otherwise returns the seconds until the earliest alarm is due. Returns nil if
+ * there is no alarm.
  */
 static VALUE heap_ring(VALUE self, VALUE time)
 {

@@ -36,7 +36,7 @@ struct channel_wait {
     VALUE item;
     channel *by; /* the channel that the item came from; unset for a push */
     entry *entries;
-    long count, open; /* the number of its channels; how many of these are not closed */
+    long count, open; /* the number of its channels; how many of these are not closed (unset for a push) */
     int64_t timeout;  /* ns; < 0: no time limit */
 };
 
@@ -89,7 +89,7 @@ static channel *channel_of(VALUE object)
 {
     channel *self = rb_check_typeddata(object, &channel_type);
     if (self->fork_generation != heddle_forks || (self->loop && heddle_loop_is_closed(self->loop))) {
-        /* The fibers that waited in the parent, or in a loop that was closed before they had ended, never continue. */
+        /* The waiting fibers never continue: they belong to the parent process, or to a loop that was closed. */
         self->takers = self->pushers = (entry_list){NULL, NULL};
         self->fork_generation = heddle_forks;
         self->loop = NULL;
@@ -183,8 +183,8 @@ static VALUE accept_pusher(channel *self)
 }
 
 /*
- * Passes an item to the next waiting fiber, or puts it back at the front of the channel. Called if the fiber that
- * received the item was interrupted before that fiber ran.
+ * Called if an item was passed to a waiting fiber, but an exception ends the wait of that fiber. Passes the item to the
+ * next waiting fiber, or puts it back at the front of the channel.
  */
 static void restore_item(channel *self, VALUE item)
 {
@@ -244,7 +244,7 @@ static int wait_in_list(channel_wait *waiter, heddle_loop *loop, bool takes)
     rb_protect(wait_until_served, (VALUE)waiter, &state);
     /*
      * If the loop was closed, or this is a forked child, the entries must not be removed: channel_of empties the lists
-     * before they are used again.
+     * of a channel before they are used again.
      */
     bool forgotten = !heddle_park_entered(&waiter->park);
     for (long i = 0; i < waiter->count; i++) {
@@ -328,8 +328,8 @@ static VALUE channel_await(VALUE klass, VALUE channels, VALUE timeout)
 /* -- push -------------------------------------------------------------------------------------------------------- */
 
 /*
- * Waits for room, and then pushes the item. Returns false if the timeout has passed. Raises ClosedQueueError if the
- * channel is closed meanwhile.
+ * Waits for room, and then pushes the item. Returns false if there was no room before the timeout. Raises
+ * ClosedQueueError if the channel is closed meanwhile.
  */
 static bool push_later(channel *self, VALUE item, int64_t timeout)
 {
