@@ -17,8 +17,8 @@ static bool is_ipv6(const char *at, const char *end)
 }
 
 /*
- * Is the text an IPvFuture address (RFC 3986, 3.2.2)? It consists of "v", hexadecimal digits, ".", and characters of
- * names or `:`.
+ * Is the text an IPvFuture address (RFC 3986, 3.2.2)? Such an address consists of "v", hexadecimal digits, ".", and one
+ * or more characters that are `:` or allowed in names.
  */
 static bool is_future_address(const char *at, const char *end)
 {

@@ -3,10 +3,10 @@
 /* -- memory -------------------------------------------------------------------------------------------------------- */
 
 /*
- * Returns how many bytes of a body may stay in memory: four times body_buffer, but not more than
- * HEDDLE_SPOOL_LARGE_BUFFER or body_disk_limit, and at least body_buffer. Writing a body of this size to a file would
- * save no memory, because the spool's buffer would be about as large as the body; and it would cost thread switches.
- * With body_buffer 0, every body goes to a file.
+ * Returns the maximum size of a body in memory: four times body_buffer, but at most HEDDLE_SPOOL_LARGE_BUFFER and at
+ * most body_disk_limit; never less than body_buffer. Writing such a body to a file would save no memory, because the
+ * spool's buffer would be about as large as the body, and would cost thread switches. With body_buffer 0, every body
+ * goes to a file.
  */
 static uint64_t find_body_memory(const heddle_engine *engine)
 {

@@ -19,7 +19,7 @@ typedef struct {
     bool continue_expected, more_expected;  /* Expect contains `100-continue`; Expect contains another expectation */
 } heddle_control_fields;
 
-/* Evaluates one field line. Lines with other names are ignored. */
+/* Evaluates one field line. Fields that control neither the message nor the connection are ignored. */
 void heddle_control_fields_note(heddle_control_fields *controls, const char *bytes, const heddle_field *field);
 
 /* May the connection be kept open after this message (RFC 9112, 9.3)? */

@@ -23,7 +23,7 @@ enum {
 typedef struct {
     uint32_t hash;
     char label[HEDDLE_REQUEST_LABEL];
-    uint64_t spent[HEDDLE_SPENT_PARTS + 1]; /* ns for each part; the last element is time that belongs to no part */
+    uint64_t spent[HEDDLE_SPENT_PARTS + 1]; /* ns for each part; the last element: time that belongs to no part */
 } heddle_endpoint;
 
 typedef struct {

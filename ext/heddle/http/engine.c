@@ -122,7 +122,7 @@ static void reject_handshake(heddle_connection *connection, heddle_handshake_err
     protocols[HEDDLE_HTTP_1]->begin_rejecting(connection, 400, reasons[error]);
 }
 
-/* A request without TLS begins with its method, and so with a capital letter. A TLS handshake begins with 22. */
+/* Without TLS, a request begins with its method, and so with a capital letter. A TLS handshake begins with byte 22. */
 static bool is_plaintext(char first)
 {
     return first >= 'A' && first <= 'Z';

@@ -32,7 +32,7 @@ struct heddle_engine {
     heddle_service base;
     VALUE on_rejection; /* Qnil: no callback */
     VALUE proxies;    /* a Heddle::Net::Networks with the trusted proxies, or Qnil */
-    bool has_object;  /* the Ruby object exists, so on_rejection may be called */
+    bool has_object;  /* the Ruby object, which marks on_rejection, exists; otherwise on_rejection must not be called */
 
     heddle_http_limits limits;
     uint64_t body_buffer, body_rate, linger_limit; /* bytes; bytes a second; bytes */
@@ -65,8 +65,7 @@ struct heddle_engine {
     heddle_slowest slowest; /* the slowest responses */
     /* histograms of the time accounts: one for each part (such as `query`), and one for time that belongs to no part */
     heddle_latency spent[HEDDLE_SPENT_PARTS + 1];
-    /* NULL until a request has ended that took at least HEDDLE_ENDPOINT_LEAST, its wait for a runner not counted */
-    heddle_endpoints *endpoints;
+    heddle_endpoints *endpoints; /* NULL until the first request that took at least HEDDLE_ENDPOINT_LEAST has ended */
 };
 
 /* Calls `configure` of each protocol with a checked configuration. May raise. */

@@ -309,10 +309,10 @@ static VALUE engine_endpoints(VALUE self)
     X(engine_rejected, "rejected", ULL2NUM(engine_of(self)->rejected))                                                 \
     /* Requests whose body went into a file. */                                                                        \
     X(engine_spooled, "spooled", ULL2NUM(engine_of(self)->spooled))                                                    \
-    /* Bytes on disk of request bodies, of all engines of this process. */                                             \
+    /* Bytes on disk of the request bodies of all engines of this process. */                                          \
     X(engine_body_disk_used, "body_disk_used", ULL2NUM(heddle_body_disk_used()))                                       \
-    /* The numbers of complete responses to requests that the application was called for, even if Heddle has made the  \
-     * response. The index is the first digit of the status, 1 to 5, or 0 for any other status. */                     \
+    /* The numbers of complete responses to requests for which the application was called, including the responses     \
+     * that Heddle has made. The index is the first digit of the status, 1 to 5, or 0 for any other status. */         \
     X(engine_answers, "answers", array_of(engine_of(self)->answers, HEDDLE_STATUS_CLASSES))                            \
     /* The sum of the times that are counted in #latencies, in seconds. */                                             \
     X(engine_latency_sum, "latency_sum", DBL2NUM((double)engine_of(self)->latency.sum / 1e9))                          \
@@ -333,7 +333,7 @@ static int compare_durations(const void *one, const void *other)
  * call-seq: slowest -> Array of Arrays
  *
  * The slowest responses of the last five minutes, slowest first. Each element is [method and target, duration in
- * seconds, seconds since the response, status]. Requests of a millisecond or less are never listed.
+ * seconds, seconds since the response, status]. Responses that took a millisecond or less are never listed.
  */
 static VALUE engine_slowest(VALUE self)
 {
@@ -341,7 +341,8 @@ static VALUE engine_slowest(VALUE self)
     heddle_slow list[HEDDLE_SLOWEST];
     int64_t now = heddle_clock_now();
     heddle_slowest_expire(slowest, now);
-    unsigned count = slowest->count; /* copied first: an allocation may run other threads, which change the list */
+    unsigned count = slowest->count;
+    /* The list is copied before anything is allocated: an allocation may run other threads, which change the list. */
     memcpy(list, slowest->list, count * sizeof(*list));
     qsort(list, count, sizeof(*list), compare_durations);
     VALUE result = rb_ary_new_capa(count);
@@ -429,8 +430,8 @@ void Init_heddle_engine(VALUE http)
     rb_define_method(class, "slowest", engine_slowest, 0);
     rb_define_method(class, "websockets", engine_websockets, 0);
     /*
-     * The upper bounds of the buckets in seconds. Each bound is at most a quarter larger than the bound before it. The
-     * last bound is infinite.
+     * The upper bounds of the buckets in seconds. Each bound is at most a quarter larger than the bound before it, but
+     * the last bound is infinite.
      */
     rb_define_const(class, "LATENCY_BOUNDS", make_latency_bounds());
     VALUE bounds = rb_ary_new();

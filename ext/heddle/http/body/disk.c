@@ -4,7 +4,7 @@
 static struct {
     pthread_mutex_t lock;
     uint64_t used;         /* bytes of this process */
-    _Atomic uint64_t *all; /* the bytes of all processes: in the scoreboard, or `alone` if there is none */
+    _Atomic uint64_t *all; /* points to the bytes of all processes: in the scoreboard, or `alone` without one */
     _Atomic uint64_t alone;
     const heddle_scoreboard *scoreboard;
     heddle_scoreboard_slot *slot; /* NULL without a scoreboard */
@@ -22,7 +22,7 @@ static void add_bytes(uint16_t address, uint64_t bytes)
         atomic_store(&disk.slot->body_disk, disk.used);
 }
 
-/* May this body's client address use `bytes` more? The caller has checked that all bodies together fit into `limit`. */
+/* May the address of this body's client use `bytes` more? `fits` has checked that `all` + `bytes` is within `limit`. */
 static bool fits_address(uint64_t limit, const heddle_body_disk_count *body, uint64_t bytes, uint64_t all)
 {
     if (!body->address || all + bytes <= limit / 2)

@@ -2,8 +2,8 @@
 
 /*
  * Counts the bytes on disk of this process's request bodies, in total and for each client address. The scoreboard
- * (memory that all processes of the server share) has the bytes of the other processes. Any thread may call these
- * functions. Uses no Ruby.
+ * (memory that all processes of the server share) has the total of all processes. Any thread may call these functions.
+ * Uses no Ruby.
  */
 
 #include "net/address.h"

@@ -4,8 +4,8 @@
 #include <sys/resource.h>
 
 /*
- * How many files are open: in total, and for each address number (heddle_address_find_number). Index 0 counts the files
- * of clients without a limit, and files that were inherited by a fork.
+ * How many files are open or about to be opened: in total, and for each address number (heddle_address_find_number).
+ * Index 0 counts the files of clients without a limit, and the files that a forked child has inherited.
  */
 static _Atomic unsigned counted;
 static _Atomic unsigned by_number[HEDDLE_ADDRESS_BUCKETS + 1];

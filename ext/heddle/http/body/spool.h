@@ -36,7 +36,7 @@ typedef enum {
     HEDDLE_SPOOL_QUEUED,  /* queued for the writer */
     HEDDLE_SPOOL_WRITING, /* used by the writer */
     HEDDLE_SPOOL_WRITTEN, /* its message is posted to the owner's loop */
-    HEDDLE_SPOOL_ENDING, /* the owner is gone; the writer, or the loop that receives the message, frees the spool */
+    HEDDLE_SPOOL_ENDING, /* no holder is left; the writer, or the loop that receives the message, frees the spool */
 } heddle_spool_state;
 
 typedef struct heddle_body_spool heddle_body_spool;
@@ -80,7 +80,7 @@ struct heddle_body_spool {
     size_t large;             /* the buffer's bytes that count against HEDDLE_SPOOL_LARGE_BUFFERS */
     uint64_t size;            /* bytes in the file */
     uint64_t length;          /* the body's announced length, or 0 */
-    heddle_body_disk_count counted; /* the spool's bytes on disk; raised before the bytes are written */
+    heddle_body_disk_count counted; /* the spool's bytes on disk; they are counted before they are written */
     heddle_body_spool *next, *previous; /* all spools of the process; protected by the writer's lock */
     char folder[];
 };
@@ -110,10 +110,10 @@ static inline bool heddle_body_spool_full(const heddle_body_spool *spool)
 void heddle_body_spool_trim(heddle_body_spool *spool);
 /*
  * Passes the buffer to the writer, and counts its bytes on disk. If `limit` allows it, also counts bytes that are not
- * received yet: as many as were received, but at most HEDDLE_SPOOL_AHEAD, and not beyond `length`. Therefore most
- * buffers do not change the count that all processes share, and a client that only announces a large body reserves
- * nothing. Returns 0, -ENOBUFS if `limit` leaves no room for the bytes (heddle_body_disk_take), or -EAGAIN if no thread
- * could be started.
+ * received yet: as many as were received, but at most HEDDLE_SPOOL_AHEAD, and not beyond `length`. So most buffers
+ * need not change the count that all processes share, and a client that only announces a large body reserves nothing.
+ * Returns 0, -ENOBUFS if `limit` leaves no room for the bytes (heddle_body_disk_take), or -EAGAIN if the
+ * writer's thread could not be started.
  */
 int heddle_body_spool_submit(heddle_body_spool *spool, uint64_t limit);
 /*
@@ -160,11 +160,11 @@ void heddle_body_memory_release(size_t bytes);
 /* Add a spool to the list of all spools, or remove it. A forked child uses the list to close inherited files. */
 void heddle_body_writer_add(heddle_body_spool *spool);
 void heddle_body_writer_remove(heddle_body_spool *spool);
-/* Queues the spool for the writer. Returns 0, or -EAGAIN if no thread could be started. */
+/* Queues the spool for the writer. Returns 0, or -EAGAIN if the writer's thread could not be started. */
 int heddle_body_writer_submit(heddle_body_spool *spool);
 /*
- * Called when the owner is gone. If it returns true, the caller must free the spool. Otherwise the writer or the loop
- * frees it later.
+ * Called when the last holder has released the spool. If this returns true, the caller must free the spool. Otherwise
+ * the writer or the loop frees it later.
  */
 bool heddle_body_writer_withdraw(heddle_body_spool *spool);
 /*

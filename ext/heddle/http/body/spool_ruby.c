@@ -8,7 +8,8 @@
 
 #include <ruby/thread.h>
 
-static const size_t SMALL_READ = 262144; /* bytes; a shorter read keeps the GVL, because releasing it would cost more */
+/* Bytes. A read of at most this size keeps the GVL, because releasing the GVL would cost more time than it saves. */
+static const size_t SMALL_READ = 262144;
 enum {
     LINE_BLOCK = 16384, /* bytes that are read at a time to find the end of a line */
 };
@@ -51,7 +52,7 @@ static void *read_in_place(void *data)
     return NULL;
 }
 
-/* Returns the number of bytes. Raises SystemCallError, or IOError if the request has ended. */
+/* Returns the number of bytes that were read. Raises SystemCallError, or IOError if the request has ended. */
 static size_t read_at(heddle_body_spool *spool, uint64_t offset, char *memory, size_t size)
 {
     reading one = {.spool = spool, .offset = offset, .memory = memory, .size = size};
@@ -77,7 +78,7 @@ HEDDLE_DEFINE_METHOD(body_bytesize, "bytesize", ULL2NUM(spool_of(self)->size))
 /*
  * call-seq: byteslice(offset, length) -> String
  *
- * Returns up to +length+ bytes of the body from +offset+ on; an empty String at and after the end of the body.
+ * Returns up to +length+ bytes of the body from +offset+ on; an empty String if +offset+ is not within the body.
  */
 static VALUE body_byteslice(VALUE self, VALUE offset, VALUE length)
 {
@@ -99,7 +100,7 @@ static VALUE body_byteslice(VALUE self, VALUE offset, VALUE length)
 /*
  * call-seq: byteindex(text, offset) -> Integer or nil
  *
- * Like String#byteindex, for a String of one byte.
+ * Like String#byteindex, but +text+ must be a String of one byte.
  */
 static VALUE body_byteindex(VALUE self, VALUE text, VALUE offset)
 {

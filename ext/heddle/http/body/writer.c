@@ -9,7 +9,8 @@
 
 static struct {
     pthread_mutex_t lock;
-    pthread_cond_t work; /* initialized by start_thread: a forked child's copy counts the parent's thread as a waiter */
+    /* Initialized by start_thread: the copy in a forked child counts the parent's thread as a waiter. */
+    pthread_cond_t work;
     heddle_body_job *first, *last;
     heddle_body_spool *all;
     bool running;
@@ -112,7 +113,7 @@ static bool start_thread(void)
     return writer.running;
 }
 
-/* Returns false if no thread could be started. */
+/* Returns false if the writer's thread could not be started. */
 static bool enqueue_job(heddle_body_job *job)
 {
     bool idle = false;
@@ -203,8 +204,8 @@ static void after_fork_in_parent(void)
 }
 
 /*
- * A child has no writer. It closes the inherited files, which would otherwise use disk space until the child ends.
- * Files that the application uses stay open, like any other open file.
+ * A forked child begins without a writer. It closes the inherited files, which would otherwise use disk space until the
+ * child ends. Only files that the application uses stay open, as other open files do after a fork.
  */
 static void after_fork_in_child(void)
 {
