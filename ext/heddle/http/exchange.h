@@ -49,12 +49,14 @@ typedef struct {
      */
     VALUE (*take_body)(heddle_exchange *exchange);
     /*
-     * Returns received bytes of the body, or nil if there are none now. Raises BadRequestError if the body is invalid.
+     * Returns further bytes of the body that were received already, or nil if there are none. Raises BadRequestError if
+     * the body is invalid.
      */
     VALUE (*decode)(heddle_exchange_handle *handle);
     /*
-     * Waits for more of the body. Returns the number of received bytes; at the end of the body nil (HTTP/1.1) or 0
-     * (HTTP/2). Raises IO::TimeoutError after `timeout` ns; a negative `timeout` means no limit.
+     * Waits for more of the body. Returns the number of received bytes. Over HTTP/1.1, returns nil if the client has
+     * ended its side of the connection; over HTTP/2, returns 0 if the body is complete. Raises IO::TimeoutError after
+     * `timeout` ns; a negative `timeout` means no limit.
      */
     VALUE (*fill)(heddle_exchange_handle *handle, int64_t timeout);
 
@@ -62,7 +64,8 @@ typedef struct {
     void (*begin_head)(heddle_exchange_handle *handle, heddle_head_writer *head);
     /*
      * Sends a complete response. Its head begins at `start` in `out`, and is removed from there. `body` is an Array of
-     * Strings with `size` bytes of content. Returns false if it has sent nothing because the client has left.
+     * Strings with `size` bytes of content. With `wait`, returns only when the kernel has accepted the whole response.
+     * Returns false if nothing was sent because the client has left.
      */
     bool (*send)(heddle_exchange_handle *handle, const heddle_head_writer *head, heddle_buffer *out, size_t start,
                  VALUE body, size_t size, bool wait);
@@ -72,11 +75,11 @@ typedef struct {
      */
     void (*write)(heddle_exchange_handle *handle, VALUE data);
     /*
-     * Sends a piece of content of unknown length, without waiting. If it returns false, it has sent nothing, and the
-     * caller must call `write`. NULL in protocols that never set the handle's `chunking`.
+     * Sends a piece of a response whose length is unknown, without waiting. If it returns false, it has sent nothing,
+     * and the caller must call `write`. NULL in protocols whose exchanges never have `chunking` set in the handle.
      */
     bool (*write_piece)(heddle_exchange_handle *handle, VALUE string);
-    /* Ends the response; the loop sends the buffered rest. `reusable`: the connection may serve another request. */
+    /* Ends the response; the loop sends the queued rest. `reusable`: the connection may serve another request. */
     void (*finish)(heddle_exchange_handle *handle, bool reusable, int status);
 
     /*
@@ -102,7 +105,8 @@ typedef struct {
 } heddle_exchange_operations;
 
 enum {
-    HEDDLE_EXCHANGE_FIELDS = 24, /* a head with more fields, or more bytes, needs a malloc */
+    /* The record has room for a head with this many fields and bytes; more need a malloc. */
+    HEDDLE_EXCHANGE_FIELDS = 24,
     HEDDLE_EXCHANGE_BYTES = 1024, /* small, because thousands of requests may wait */
     HEDDLE_EXCHANGES_SPARE = 256, /* the maximum number of records that are kept for reuse */
 };
@@ -123,8 +127,8 @@ struct heddle_exchange {
     size_t reserved_memory;
     heddle_body_spool *spool; /* the body, if it is in a file; or NULL */
     int64_t arrived; /* when its head was complete, CLOCK_MONOTONIC ns */
-    int64_t queued;  /* when its body was complete, or its head, if the body is streamed; CLOCK_MONOTONIC ns */
-    int64_t began; /* when its first byte was received; 0: at the time `arrived` */
+    int64_t queued;  /* since when it waits, or has waited, for a runner; CLOCK_MONOTONIC ns */
+    int64_t began;   /* when its first byte was received; 0: at the time `arrived` */
     heddle_account *account; /* the time account, while a runner owns the exchange; or NULL */
     heddle_field own_fields[HEDDLE_EXCHANGE_FIELDS];
     char own_bytes[HEDDLE_EXCHANGE_BYTES];

@@ -11,18 +11,19 @@
 static void handle_mark(void *data)
 {
     heddle_exchange_handle *handle = data;
-    rb_gc_mark(handle->object); /* pins it */
+    rb_gc_mark(handle->object); /* pins the object, because the exchange refers to the record that is embedded in it */
+    /* The other objects could move, but an exchange lives too briefly for compaction to matter. */
     rb_gc_mark(handle->engine_object);
     rb_gc_mark(handle->env);
     rb_gc_mark(handle->lock);
-    rb_gc_mark(handle->on_disconnect); /* pins it, too: the object lives too briefly for compaction to matter */
+    rb_gc_mark(handle->on_disconnect);
 }
 
 static void handle_free(void *data)
 {
     heddle_exchange_handle *handle = data;
     heddle_exchange *exchange = handle->exchange;
-    if (exchange) { /* only if the loop and the runner no longer exist */
+    if (exchange) { /* happens only when the loop and the runner no longer exist */
         exchange->handle = NULL;
         if (exchange->state == HEDDLE_EXCHANGE_RUNNING)
             heddle_exchange_enter(exchange, HEDDLE_EXCHANGE_WAITING);
@@ -118,7 +119,7 @@ static const heddle_exchange_operations *operations_of(heddle_exchange_handle *h
     return handle->exchange->operations;
 }
 
-/* Returns the operations of the exchange. Raises ClientGoneError if no response can be sent. */
+/* Returns the operations of the exchange. Raises the same exceptions as heddle_exchange_writable_connection. */
 static const heddle_exchange_operations *sending_operations(heddle_exchange_handle *handle)
 {
     heddle_exchange_writable_connection(handle);
@@ -375,13 +376,14 @@ METHODS(HEDDLE_DEFINE_METHOD)
 
 #define METHODS_1(X)                                                                                                   \
     /*                                                                                                                 \
-     * Receives more of the body, and waits until some has come. Returns the number of bytes. At the end, returns nil  \
-     * (HTTP/1.1) or 0 (HTTP/2). Raises IO::TimeoutError, or ClientGoneError if the connection is broken or the        \
-     * client has reset the stream.                                                                                    \
+     * Waits until more of the body is received. Returns the number of bytes. Over HTTP/1.1, returns nil if the client \
+     * has ended its side of the connection; over HTTP/2, returns 0 if the body is complete. Raises IO::TimeoutError,  \
+     * or ClientGoneError if the connection is broken or the client has reset the stream.                              \
      */                                                                                                                \
     X(exchange_fill, "fill", timeout, CALL(self, fill, heddle_parse_duration(timeout)))                                \
     /*                                                                                                                 \
-     * Sends the bytes in the loop's next tick at the latest. Waits while the client is slower than the application.   \
+     * Queues content, which the loop sends in its next tick at the latest. Waits while the client is slower than the  \
+     * application.                                                                                                    \
      * Raises ClientGoneError.                                                                                         \
      */                                                                                                                \
     X(exchange_write, "write", data, (SEND(self, write, data), self))                                                  \
@@ -398,8 +400,8 @@ METHODS_1(HEDDLE_DEFINE_METHOD_1)
 /*
  * call-seq: finish(reusable, status) -> nil
  *
- * Ends the response; the loop sends the buffered rest. +reusable+: the connection may serve another request. +status+
- * is the status for the statistics. This object can't be used afterwards.
+ * Ends the response; the loop sends the queued rest. +reusable+: the connection may serve another request. +status+ is
+ * counted in the statistics. This object can't be used afterwards.
  */
 static VALUE exchange_finish(VALUE self, VALUE reusable, VALUE status)
 {

@@ -27,8 +27,8 @@ struct heddle_exchange_handle {
 VALUE heddle_exchange_object(heddle_exchange *exchange);
 /*
  * Returns [method, target, age in seconds, client's address, status, "http" or "https"], or nil if the exchange has
- * ended. The status is nil until the response is sent, and always nil if Ruby code sends it. May be called on any
- * thread.
+ * ended. The status is nil until C code has sent a response. If Ruby code sends the response, the status stays nil. May
+ * be called on any thread.
  */
 VALUE heddle_exchange_describe(VALUE object);
 heddle_exchange_handle *heddle_exchange_handle_of(VALUE object);
@@ -37,9 +37,9 @@ heddle_exchange_handle *heddle_exchange_handle_of(VALUE object);
  * peer is not a trusted proxy; then the peer is the client.
  */
 bool heddle_exchange_client(const heddle_exchange_handle *handle, heddle_address *client);
-/* Returns the exchange. Raises IOError if the request has ended. */
+/* Returns the exchange. Raises IOError if the application has returned. */
 heddle_exchange *heddle_exchange_of(heddle_exchange_handle *handle);
-/* Returns NULL if the exchange is complete, or its connection is closed. */
+/* Returns the connection of an exchange, or NULL if the exchange is complete or its connection is closed. */
 static inline heddle_connection *heddle_exchange_connection(const heddle_exchange_handle *handle)
 {
     return handle->exchange ? handle->exchange->work.connection : NULL;
@@ -50,8 +50,8 @@ static inline heddle_connection *heddle_exchange_connection(const heddle_exchang
  */
 heddle_connection *heddle_exchange_open_connection(heddle_exchange_handle *handle);
 /*
- * Returns the connection of an exchange. Raises ClientGoneError if no response can be sent any more, and ThreadError on
- * any thread but the loop's.
+ * Returns the connection of an exchange. Raises ClientGoneError if no response can be sent any more, because the
+ * exchange is complete, or its connection is closed or broken. Raises ThreadError on any thread but the loop's.
  */
 heddle_connection *heddle_exchange_writable_connection(heddle_exchange_handle *handle);
 
@@ -62,8 +62,8 @@ heddle_connection *heddle_exchange_writable_connection(heddle_exchange_handle *h
 VALUE heddle_exchange_body_object(heddle_exchange *exchange);
 
 /*
- * Returns the total size of an Array of Strings in bytes, or -1 if an element is not a String. Call it again after
- * application code has run, which may change the Array.
+ * Returns the total size of an Array of Strings in bytes, or -1 if an element is not a String. Application code may
+ * change the Array: call this function again after such code has run.
  */
 int64_t heddle_content_size(VALUE body);
 
@@ -80,8 +80,8 @@ NORETURN(void heddle_exchange_raise_bad_request(const heddle_rejection *rejectio
 bool heddle_exchange_respond(heddle_exchange_handle *handle, VALUE status, VALUE headers, VALUE body, int64_t size,
                              bool wait);
 /*
- * Calls the operation `write_piece`, and returns its result. Returns false without a call if the content is not chunked
- * or the exchange has ended.
+ * Calls the exchange's operation `write_piece`, and returns its result. Does not call it, and returns false, if the
+ * content is not chunked or the exchange has ended.
  */
 bool heddle_exchange_write_piece(heddle_exchange_handle *handle, VALUE string);
 

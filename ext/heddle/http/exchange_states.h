@@ -8,8 +8,8 @@
  *   WAITING           RUNNING           a runner takes the exchange
  *   WAITING           SPARE             the exchange was rejected, or its connection or stream has ended
  *   RUNNING           WITHOUT_SESSION   the response is complete, or the connection or stream has ended
- *   RUNNING           WAITING           the GC frees the Ruby object together with the whole loop; the session will
- *                                       free the record
+ *   RUNNING           WAITING           the garbage collector frees the Ruby object and the whole loop together; then
+ *                                       the session frees the record
  *   RUNNING           SPARE             the application has returned in a forked child, which has no session
  *   WITHOUT_SESSION   SPARE             the application has returned
  */

@@ -7,9 +7,9 @@
 #include "net/networks.h"
 
 /*
- * A client that has shut down its side of the connection may still read, so it normally gets its response. But a client
- * that has also waited for this many ns has nearly always closed its socket. So its request is rejected with 503, and
- * the application is not called.
+ * A client that has shut down its side of the connection may still read, so it normally gets its response. But if its
+ * request has also waited for this many ns, such a client has nearly always closed its socket. Then the request is
+ * rejected with 503, and the application is not called.
  */
 static const int64_t ABANDONED_AFTER = INT64_C(1000) * 1000 * 1000;
 

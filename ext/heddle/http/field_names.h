@@ -1,9 +1,9 @@
 #pragma once
 
 /*
- * The perfect hash behind fields.h. The size, the first letter and the second-last letter of a known name distinguish
- * it from all others. Multiplied by HEDDLE_FIELD_FACTOR, they give each known name its own slot. When you add a name,
- * find a new factor with bin/support/field_factor.rb.
+ * The perfect hash behind fields.h. No two known names have the same size, first letter and second-last letter. The
+ * number that these three form, multiplied by HEDDLE_FIELD_FACTOR, gives each known name its own slot. When you add a
+ * name, find a new factor with bin/support/field_factor.rb.
  */
 
 #include "http/fields.h"
@@ -16,7 +16,7 @@ enum {
 
 #define HEDDLE_FIELD_FACTOR UINT32_C(1577657337)
 
-/* 32 bytes, so that two loads of 16 bytes read a name. */
+/* A record has 32 bytes, so that two loads of 16 bytes read a whole name. */
 typedef struct {
     char name[HEDDLE_KNOWN_NAME_ROOM];
     uint8_t size;

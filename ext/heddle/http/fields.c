@@ -8,7 +8,7 @@ const heddle_known_name heddle_known_names[HEDDLE_FIELD_COUNT] = {HEDDLE_FIELDS(
 
 uint8_t heddle_field_slots[1 << HEDDLE_FIELD_SLOT_BITS];
 
-/* runs when the library is loaded */
+/* runs when the extension is loaded */
 __attribute__((constructor)) static void fill_slots(void)
 {
     for (unsigned id = 0; id < HEDDLE_FIELD_COUNT; id++) {

@@ -3,7 +3,7 @@
 #include "http/text.h"
 #include "selector/clock.h"
 
-/* If the request took more ns than this from the proxy to the server, one of their clocks must be wrong. */
+/* If a request seems to take this many ns or more from the proxy to the server, one of their clocks must be wrong. */
 static const int64_t MOST_DELAY = INT64_C(600) * 1000 * 1000 * 1000;
 
 static heddle_scheme scheme_of(const char *bytes, size_t size)
@@ -218,7 +218,7 @@ bool heddle_forwarded_any(const heddle_request_head *head, const char *bytes)
 
 /* -- the time ------------------------------------------------------------------------------------------------------ */
 
-enum { DIGITS = 19 }; /* the number of digits of a time in nanoseconds since 1970 */
+enum { DIGITS = 19 }; /* a time in nanoseconds since 1970 has this many digits; larger numbers are invalid */
 
 /* Parses a value of X-Request-Start. Returns ns since 1970, or 0 if the text is not a time. */
 static int64_t parse_start(const char *at, const char *end)

@@ -42,9 +42,9 @@ bool heddle_forwarded_client(const heddle_request_head *head, const char *bytes,
                              const void *trusted, heddle_address *client);
 
 /*
- * Returns when the first proxy received the request (X-Request-Start), in ns since 1970, or 0 if no such field is
- * valid. Heroku sends milliseconds; nginx sends `t=` and seconds with a fraction; other proxies send microseconds. The
- * number of digits shows the unit.
+ * Returns when the first proxy received the request, in ns since 1970: the earliest time in the X-Request-Start fields.
+ * Returns 0 if no such field is valid. Heroku sends milliseconds; nginx sends `t=` and seconds with a fraction; other
+ * proxies send microseconds. The number of digits shows the unit.
  */
 int64_t heddle_forwarded_start(const heddle_request_head *head, const char *bytes);
 

@@ -37,8 +37,8 @@ static VALUE decoder_initialize(VALUE self, VALUE configuration)
  * call-seq: decode(buffer, position, output) -> Integer
  *
  * Decodes the buffer from +position+ on, and appends the content to +output+. Returns the position of the first byte
- * after the body, or the end of the buffer while the body is incomplete. Returns +position+ if the bytes are invalid:
- * then #rejection says why. Positions are in bytes.
+ * after the body; while the body is incomplete, this is the end of the buffer. Returns +position+ if the bytes are
+ * invalid; then #rejection says why. Positions are in bytes.
  */
 static VALUE decoder_decode(VALUE self, VALUE buffer, VALUE position, VALUE output)
 {

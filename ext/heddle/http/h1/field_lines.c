@@ -37,7 +37,7 @@ static inline unsigned find_known_name(const char *name, const char *end, size_t
 }
 #endif
 
-/* Returns the id and sets the size of the token at `name`. */
+/* Returns the id of the field name that begins at `name`, and sets `*size` to its size. */
 static inline unsigned read_name(const char *name, const char *end, size_t *size)
 {
 #ifdef __SSE2__

@@ -14,7 +14,7 @@ typedef struct {
 
     unsigned field_count, line_count;
     bool folded;             /* a value continues on another line, so it contains CR LF */
-    uint32_t line;           /* where the last line that was read starts */
+    uint32_t line;           /* where the line that was read last starts; after an error, the malformed line */
     heddle_control_fields controls;
 } heddle_field_lines;
 

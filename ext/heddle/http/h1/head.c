@@ -36,8 +36,8 @@ static bool exceeds_lines(const heddle_field_lines *lines, uint32_t start, size_
 }
 
 /*
- * Does the first field line start with white space? A line with leading white space continues the field line before it,
- * but the first one has none before it.
+ * Does the first field line start with white space? That is malformed: a line with leading white space continues the
+ * field line before it, and no field line is before the first one.
  */
 static bool folds_first_line(const heddle_field_lines *lines, uint32_t start, size_t size)
 {

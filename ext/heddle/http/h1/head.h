@@ -7,7 +7,7 @@
 #include "http/h1/field_lines.h"
 #include "http/text.h"
 
-/* No limit is larger than this, so that the offsets of slices can't overflow. */
+/* Larger limits are reduced to this one, so that the offsets of slices can't overflow. */
 #define HEDDLE_MOST_HEAD_BYTES ((size_t)1 << 28)
 
 static inline size_t heddle_line_limit(const heddle_http_limits *limits)
@@ -21,10 +21,10 @@ static inline size_t heddle_header_limit(const heddle_http_limits *limits)
 }
 
 /*
- * Must the head be read from its start again? An earlier call has found the first `seen` bytes valid and incomplete.
- * Returns false if all `size` bytes together are valid and incomplete, too. `start` is the offset of the first line.
- * `lines` has the same settings as for heddle_field_lines_read. Usually only the lines with new bytes are read here. If
- * all lines were read each time, a head of n bytes that arrives byte by byte would cost O(n²).
+ * Must the head be read from its start again? Returns false if all `size` bytes together are a valid but incomplete
+ * head. An earlier call has found the same for the first `seen` bytes. `start` is the offset of the first line. `lines`
+ * has the same settings as for heddle_field_lines_read. Usually only the lines with new bytes are read here. If all
+ * lines were read each time, a head of n bytes that arrives byte by byte would cost O(n²).
  */
 bool heddle_head_needs_reading(heddle_field_lines lines, uint32_t start, size_t size, size_t seen,
                                const heddle_http_limits *limits);

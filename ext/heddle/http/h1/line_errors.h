@@ -1,6 +1,6 @@
 #pragma once
 
-/* Writes the error message for a line that a parser has rejected. All functions return -1. */
+/* Functions that write the error message for a line that a parser has rejected. All return -1. */
 
 #include "http/rejection.h"
 
@@ -10,5 +10,5 @@ int heddle_reject_field(heddle_rejection *rejection, int status, const char *lin
 /* Rejects a request line. */
 int heddle_reject_request_line(heddle_rejection *rejection, const char *line, const char *end);
 
-/* Rejects a control character. If it is CR, no LF follows it; if it is LF, no CR precedes it. */
+/* Rejects a control character. The caller has checked that no LF follows a CR, and that no CR precedes an LF. */
 int heddle_reject_control(heddle_rejection *rejection, int status, char character);

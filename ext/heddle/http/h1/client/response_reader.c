@@ -1,6 +1,7 @@
 /*
- * Heddle::HTTP::H1::ResponseReader: reads responses for the HTTP client. response_head.c decides what ends the body;
- * this file finds the end. It is an error if the connection ends before the body does (RFC 9112, 8).
+ * Heddle::HTTP::H1::ResponseReader: reads responses for the HTTP client. response_head.c decides what ends a body: its
+ * length, a last chunk, or the end of the connection. This file finds that end. If the connection ends before the body
+ * does, that is an error (RFC 9112, 8).
  */
 
 #include "binding.h"
@@ -13,8 +14,9 @@
 #include "selector/assert.h"
 
 enum {
-    FILL = 16384,        /* bytes to request in one read into the connection's buffer */
-    STRING_STEP = 65536, /* bytes; the largest initial capacity of a String, because a Content-Length may be false */
+    FILL = 16384, /* bytes; one read into the connection's buffer asks for this many */
+    /* Bytes; the largest capacity of a String before bytes of the body have come: a Content-Length may be wrong. */
+    STRING_STEP = 65536,
 };
 
 typedef enum {
@@ -219,7 +221,7 @@ static ssize_t receive_into(VALUE body, heddle_outbound *connection, size_t size
     return result;
 }
 
-/* Adds at most `most` bytes from the connection's buffer. If the buffer is empty, receives at most `most` bytes. */
+/* Adds at most `most` bytes to `body`: from the connection's buffer, or, if the buffer is empty, from the socket. */
 static ssize_t take_bytes(VALUE body, heddle_outbound *connection, size_t most)
 {
     size_t size = heddle_least(heddle_bytes_left(&connection->input), most);
@@ -325,8 +327,8 @@ static ssize_t read_some(VALUE object, reader *self, VALUE body, size_t most, in
  * call-seq: read_body(max, timeout) -> String, Rejection or nil
  *
  * Returns the next piece of the body, at most +max+ bytes. Returns nil when the body is complete, and a Rejection if it
- * is malformed. Raises IO::TimeoutError when no byte arrives for +timeout+ seconds (nil means no limit), and EOFError
- * when the connection ends before the body is complete.
+ * is malformed. Raises IO::TimeoutError when no byte arrives for +timeout+ seconds (nil means no limit), EOFError when
+ * the connection ends before the body is complete, and IOError if an earlier read of this response failed.
  */
 static VALUE reader_read_body(VALUE object, VALUE max, VALUE timeout)
 {
@@ -348,7 +350,8 @@ static VALUE reader_read_body(VALUE object, VALUE max, VALUE timeout)
 /*
  * call-seq: read_all(limit, timeout) -> String, Rejection or nil
  *
- * Returns the whole body, or nil if it is larger than +limit+ bytes. Returns a Rejection and raises like #read_body.
+ * Returns the whole body, or nil if it is larger than +limit+ bytes. Returns a Rejection, or raises, in the same cases
+ * as #read_body.
  */
 static VALUE reader_read_all(VALUE object, VALUE limit, VALUE timeout)
 {
@@ -396,7 +399,7 @@ static VALUE reader_reusable_p(VALUE object)
 /*
  * call-seq: begun? -> true or false
  *
- * Has a part of a head been received, and not the whole head?
+ * Was a part of a head received, but not the whole head?
  */
 HEDDLE_DEFINE_METHOD(reader_begun_p, "begun?", reader_of(self)->seen ? Qtrue : Qfalse)
 

@@ -1,7 +1,7 @@
 /*
  * The body of a request over HTTP/1.1. Unless the application streams the body, the body is complete before the
- * application is called: in memory, or in a spool (a file with a buffer). So reading it never waits for the client, and
- * never switches fibers.
+ * application is called: in memory, or in a spool (a file with a buffer). So the application never waits for the client
+ * when it reads such a body, and reading never switches fibers.
  */
 
 #include "http/body_deadline.h"
@@ -113,7 +113,7 @@ static void handle_written(void *owner, int error)
     if (error)
         reject_unwritten(connection, error);
     else if (h1->received) {
-        /* frees the buffer now: the body's Ruby object may keep the spool until the next garbage collection */
+        /* Frees the buffer now. Otherwise the body's Ruby object could keep it until the next garbage collection. */
         heddle_body_spool_trim(h1->exchange->spool);
         heddle_h1_queue_request(connection, false);
     } else {
@@ -200,8 +200,8 @@ static HEDDLE_MUST_CHECK heddle_h1_progress take_length(heddle_connection *conne
 }
 
 /*
- * Returns the memory into which `*size` bytes of chunks must be decoded. If there is memory for fewer bytes, reduces
- * `*size` to their number. Returns NULL if memory can't be allocated.
+ * Returns the memory into which `*size` bytes of chunks must be decoded. If there is room for fewer bytes only, reduces
+ * `*size` to that room. Returns NULL if memory can't be allocated.
  */
 static char *find_chunk_room(heddle_connection *connection, char *bytes, size_t *size)
 {

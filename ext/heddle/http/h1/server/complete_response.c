@@ -18,7 +18,7 @@ static void copy_body(heddle_buffer *out, VALUE body)
     }
 }
 
-/* Queues the head and the content, without the first `sent` bytes that the kernel has already accepted. */
+/* Queues the head and the content, except the first `sent` bytes, which the kernel has already accepted. */
 static void queue_rest(heddle_connection *connection, const char *head, size_t head_size, VALUE body, size_t sent)
 {
     heddle_output *output = &connection->output;
@@ -61,7 +61,7 @@ static void send_answer(heddle_exchange_handle *handle, const char *head, size_t
 {
     heddle_connection *connection = heddle_exchange_connection(handle);
     ssize_t sent = 0;
-    /* If further pipelined requests are buffered, the responses are sent together later instead. */
+    /* If further pipelined requests are buffered, this response is sent later, together with theirs. */
     if (!connection->output.size && !heddle_bytes_left(&connection->input)) {
         sent = send_now(connection, head, head_size, body);
         connection->output.sent += sent > 0 ? (uint64_t)sent : 0;
@@ -95,7 +95,7 @@ bool heddle_h1_send_response(heddle_exchange_handle *handle, const heddle_head_w
         body = Qnil;
     }
     size_t head_size = out->used - start;
-    out->used = start; /* `out` may be reused: this function sends or copies the head before it waits */
+    out->used = start; /* others may use `out` again, because this function sends or copies the head before it waits */
     /* Set before sending: if queueing the rest raises NoMemoryError, Ruby code must not send a second response. */
     handle->status = head->status;
     handle->sent = size;

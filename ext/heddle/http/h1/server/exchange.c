@@ -85,7 +85,7 @@ static VALUE fill_body(heddle_exchange_handle *handle, int64_t timeout)
         heddle_h1 *h1 = heddle_h1_of(connection);
         if (h1->ended)
             return Qnil;
-        if (h1->reads == READS) { /* otherwise a fiber with a fast client would never wait */
+        if (h1->reads == READS) { /* otherwise a fiber whose client is fast would never let other fibers run */
             h1->reads = 0;
             if (heddle_connection_wait_for(connection, HEDDLE_READING, 0) == HEDDLE_WAIT_CLOSED)
                 heddle_exchange_raise_gone("the connection was closed while the request's body was read", 0);
@@ -120,8 +120,8 @@ static void finish_response(heddle_exchange_handle *handle, bool reusable, int s
 {
     heddle_connection *connection = heddle_exchange_connection(handle);
     /*
-     * Sends the output now, so that a failure is raised in the caller. If further pipelined requests are buffered, the
-     * responses are sent together later instead.
+     * Sends the output now, so that the caller gets an exception if that fails. But if further pipelined requests are
+     * buffered, this response is sent later, together with theirs.
      */
     if (!heddle_bytes_left(&connection->input))
         heddle_h1_flush(connection);

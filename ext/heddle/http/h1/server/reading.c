@@ -8,8 +8,8 @@
 
 enum {
     /*
-     * Bytes of a request's first read. Later bytes probably belong to a body, which is better received into its own
-     * buffer.
+     * Maximum bytes of a request's first read. Bytes after these probably belong to a body, which is better received
+     * into its own buffer.
      */
     FIRST_READ = 8192,
 };
@@ -66,7 +66,7 @@ static bool begins_h2(const heddle_connection *connection, const char *bytes, si
 
 static HEDDLE_MUST_CHECK heddle_h1_progress change_to_h2(heddle_connection *connection, const char *bytes, size_t size)
 {
-    /* bytes that are already in the connection's input buffer stay there; others are copied into it */
+    /* The HTTP/2 session reads the connection's input buffer. If the bytes are elsewhere, they are copied into it. */
     if (heddle_bytes_left(&connection->input) || heddle_bytes_add(&connection->input, bytes, size))
         heddle_http_protocol_of(HEDDLE_HTTP_2)->begin(connection);
     else
@@ -161,7 +161,7 @@ bool heddle_h1_has_begun(const heddle_connection *connection)
 int64_t heddle_h1_idle_timeout(const heddle_connection *connection)
 {
     const heddle_engine *engine = heddle_engine_of_connection(connection);
-    /* a shared connection was handed off by another process, which may have responded to requests */
+    /* `shared`: another process has handed off the connection, and may have responded to requests */
     bool silent = !heddle_h1_of(connection)->answered && !connection->shared;
     return silent && engine->head_timeout < engine->idle_timeout ? engine->head_timeout : engine->idle_timeout;
 }
@@ -237,7 +237,7 @@ static char *make_room(heddle_connection *connection, destination *into, size_t 
     return connection->sockets->scratch;
 }
 
-/* See h1/server/states.h. Each iteration receives some bytes and parses them. */
+/* Each iteration receives some bytes and parses them. */
 void heddle_h1_read_input(heddle_connection *connection)
 {
     for (;;) {
@@ -281,7 +281,7 @@ void heddle_h1_read_input(heddle_connection *connection)
         }
         if ((size_t)received < size &&
             !heddle_transport_has(&connection->transport, HEDDLE_HAS_INPUT | HEDDLE_INPUT_ENDS)) {
-            wait_for_more(connection); /* a short read: another recv would return EAGAIN */
+            wait_for_more(connection); /* fewer bytes came than would fit, so another recv would return EAGAIN */
             return;
         }
     }
@@ -304,7 +304,7 @@ void heddle_h1_parse_buffered(heddle_connection *connection)
     heddle_h1_read_input(connection);
 }
 
-/* Called when a response is complete. See h1/server/states.h. */
+/* Called when a response is complete. */
 bool heddle_h1_queue_pipelined(heddle_connection *connection)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);

@@ -28,8 +28,8 @@ static int read_version(heddle_request_head *head, const char *at, const char *e
     size_t size = heddle_least((size_t)(end - at), SIZE);
     if (memcmp(at, expected, heddle_least(size, DIGIT_AT)) != 0) {
         /*
-         * Another major version gets another status than what is no version at all: heddle_reject_request_line decides,
-         * and needs the complete line.
+         * A line with another major version, such as HTTP/2.0, is rejected with another status than a line without a
+         * version. Only the complete line shows which of the two it is.
          */
         for (size_t i = 0; i < size; i++) {
             bool fits = i == 5 || i == DIGIT_AT ? heddle_is(at[i], HEDDLE_DIGIT)

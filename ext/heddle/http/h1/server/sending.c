@@ -35,8 +35,9 @@ static heddle_connection *send_in_turn(heddle_exchange_handle *handle)
 {
     heddle_connection *connection = heddle_exchange_writable_connection(handle);
     /*
-     * If the client ends its side before the turn, the event removes the connection from the queue. Then
-     * continue_exchange (server.c) queues the connection again, but only if HEDDLE_HAS_ROOM is noted.
+     * If the client ends its side before the turn, heddle_turns_hang_up moves the connection from the queue for sending
+     * to the queue for hang-ups. When the hang-up is handled, continue_exchange (server.c) queues the connection for
+     * sending again, but only if HEDDLE_HAS_ROOM is noted.
      */
     heddle_transport_note(&connection->transport, HEDDLE_HAS_ROOM);
     heddle_turns_take(connection, HEDDLE_TURN_SENDS);
@@ -63,7 +64,7 @@ void heddle_h1_drain(heddle_exchange_handle *handle, size_t low)
     }
 }
 
-/* Schedules the sending of queued output. Waits if too much output is queued. Raises ClientGoneError. */
+/* Lets the loop send the queued output. If much is queued, sends a part now, and may wait. Raises ClientGoneError. */
 static void schedule_flush(heddle_exchange_handle *handle, heddle_connection *connection)
 {
     if (connection->output.size < HEDDLE_OUTPUT_AT_ONCE) {
@@ -76,8 +77,8 @@ static void schedule_flush(heddle_exchange_handle *handle, heddle_connection *co
 }
 
 /*
- * Raises IOError if another fiber is writing. Must be called before output is queued, so that a write that raises sends
- * nothing.
+ * Returns the connection. Raises IOError if another fiber is writing. Must be called before output is queued, so that
+ * nothing is sent if this raises.
  */
 static heddle_connection *check_single_writer(heddle_exchange_handle *handle)
 {
@@ -97,7 +98,7 @@ static void add_string(heddle_connection *connection, VALUE string)
     RB_GC_GUARD(string);
 }
 
-/* Queues the data, which the loop sends in its next tick. If much output is queued, sends it now, and may wait. */
+/* Queues the data, which the loop sends in its next tick. If much output is queued, sends a part now, and may wait. */
 void heddle_h1_write(heddle_exchange_handle *handle, VALUE data)
 {
     heddle_connection *connection = check_single_writer(handle);

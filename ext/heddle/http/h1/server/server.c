@@ -8,7 +8,7 @@
 
 #include <sys/socket.h>
 
-/* The sending time, in ns, that is counted for a turn in which a fiber sends a part of a file by itself. */
+/* For a turn in which a fiber sends a part of a file by itself, this many ns of sending time are counted. */
 static const int64_t FILE_PART = 100000;
 
 static void send_more(heddle_connection *connection)
@@ -133,14 +133,14 @@ static void take_turn(heddle_connection *connection)
     case HEDDLE_H1_SENDING:
         send_more(connection);
         break;
-    case HEDDLE_H1_READY: /* the fiber that writes raises if the connection has failed */
+    case HEDDLE_H1_READY: /* if the connection has failed, the exception is raised in the fiber that writes */
         if (!connection->output.size)
             connection->sockets->turns.queues[HEDDLE_TURN_SENDS].used += FILE_PART;
         heddle_connection_flush(connection);
         heddle_connection_wake(connection, HEDDLE_HAS_ROOM);
         release_queued(connection);
         break;
-    default: /* sends the rest of an earlier response */
+    default: /* the rest of an earlier response is sent while the next request is received */
         handle_event(connection, HEDDLE_HAS_ROOM);
     }
 }
@@ -156,7 +156,7 @@ static void handle_deadline(heddle_connection *connection)
             heddle_sockets_close_idle(connection);
         break;
     case HEDDLE_H1_BODY:
-        /* a streamed body in chunks pauses, but is not too slow overall: the application is called, and may read it */
+        /* A streamed chunked body that pauses, but is not too slow overall: the application may read it from now on. */
         if (h1->streams_body && h1->left < 0 && h1->body_deadline > heddle_clock_coarse())
             heddle_h1_queue_request(connection, false);
         else
@@ -321,8 +321,9 @@ static void abandon_session(heddle_connection *connection)
 }
 
 /*
- * Can the unread rest of the body be received and discarded? Returns false if more than body_buffer bytes are left
- * according to Content-Length, if a chunk is malformed, if the client waits for 100 Continue, or if body_buffer is 0.
+ * Was the whole body received, or can its rest be received and discarded? The rest can't be discarded if more than
+ * body_buffer bytes are left according to Content-Length, if a chunk was malformed, if the client waits for 100
+ * Continue, or if body_buffer is 0.
  */
 static bool may_discard_body(const heddle_engine *engine, const heddle_h1 *h1)
 {
