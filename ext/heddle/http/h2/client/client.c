@@ -182,8 +182,8 @@ static bool pull_output(heddle_h2_client *client)
 
 /*
  * Sends as much as the kernel accepts. Returns -EAGAIN if output is left, or another -errno if sending has failed.
- * Otherwise returns 0: all output was sent, the connection was lost before, or another fiber is sending and will send
- * all output.
+ * Otherwise returns 0: all output was sent, the connection was lost before, or another fiber or thread is using the
+ * connection and will send all output.
  */
 static int send_output(client_object *self)
 {
@@ -289,7 +289,10 @@ static VALUE collect_waiters(heddle_h2_client *client, bool take)
     return waiters;
 }
 
-/* Sends and receives once. If there were no events, returns false; with `waits`, first waits for input or room. */
+/*
+ * Sends and receives once. Returns true if input was received, a stream has new events, or the connection has ended.
+ * Otherwise waits for input or room, if `waits` is set, and returns false.
+ */
 static bool step_input(client_object *self, int64_t deadline, bool waits)
 {
     heddle_h2_client *client = self->client;
@@ -361,9 +364,10 @@ static VALUE take_role(bool *taken)
     /* The maximum number of requests in progress: the lower of both sides' limits. */                                 \
     X(client_stream_limit, "stream_limit", UINT2NUM(heddle_h2_stream_limit(object_of(self)->client->session)))         \
     /* Sends as much as the kernel accepts. Returns false if output is left: then call #await_room. Otherwise returns  \
-     * true, even if the connection has failed, or if another fiber or thread is sending: that one sends all output. */\
+     * true, even if the connection has failed, or if another fiber or thread uses it: that one sends the output. */   \
     X(client_flush, "flush", send_output(object_of(self)) == -EAGAIN ? Qfalse : Qtrue)                                 \
-    /* The waiters of streams for which a flush may have made room, or nil. Keeps the list of these streams. */        \
+    /* The waiters of streams with new events, for example room after a flush, or nil. Unlike #receive, does not empty \
+     * the list of these streams. */                                                                                   \
     X(client_waiters, "waiters", collect_waiters(object_of(self)->client, false))                                      \
     /* If this returns true, only the caller may call #receive, until it calls #end_reading. */                        \
     X(client_begin_reading, "begin_reading", take_role(&object_of(self)->client->has_reader))                          \

@@ -15,7 +15,7 @@
 
 /*
  * While this process has at most 64 files of bodies, a stream whose body goes into a file gets about the same window as
- * the connection. Thus bytes that wait for a slow disk use at most 64 MiB here.
+ * the connection. Thus bytes that wait for a slow disk use at most 64 MiB of memory.
  */
 enum { WIDE_STREAMS = 64, WIDENING = (1 << 20) - 65536 };
 

@@ -107,8 +107,8 @@ static void reject_late(heddle_due *due)
  * - The connection has strings that are sent without a copy (`lent`, see response.c), and the lent strings of all
  *   connections exceed http2_memory.
  * - A fiber of the connection waits until the client has made room, and on all connections together, more than
- *   heddle_body_files_most() fibers wait for that. Each of these fibers may hold a file open, and a connection may have
- *   http2_streams of them.
+ *   heddle_body_files_most() fibers wait for that. Each of these fibers may hold a file open, and one connection may
+ *   have as many of these fibers as the option http2_streams allows.
  */
 static bool is_held_back(const heddle_h2_server *server)
 {

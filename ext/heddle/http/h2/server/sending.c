@@ -97,9 +97,7 @@ static HEDDLE_FATE decide_next_step(heddle_h2_server *server)
         (!heddle_h2_is_open(server->session) ||
          (server->ended && !heddle_h2_first_carrier(server) && !heddle_h2_first_tunnel(server))))
         return end_output(server);
-    /*
-     * In the next tick, the next waiting request joins the ready list, or a response head that was held back is sent.
-     */
+    /* In the next tick, the next waiting request joins the ready list, or held response heads are sent. */
     if (heddle_h2_may_queue(server) || server->held_count)
         heddle_connection_flush_later(connection);
     if (server->session->queued)

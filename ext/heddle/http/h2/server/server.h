@@ -37,13 +37,14 @@ struct heddle_h2_carrier {
     int64_t writing_since;   /* when the writing of the spool's buffer to its file began */
     uint64_t taken;          /* received bytes of the body */
     size_t body_memory;      /* the part of `taken` that is in memory and credited to the connection's window */
-    size_t head_memory;      /* bytes of the request without its body, until a runner takes it */
+    size_t head_memory;      /* bytes of the request without its body; 0 once a runner has taken the request */
     heddle_link turn;        /* in the server's list of carriers that wait to join the ready list */
     bool received;           /* the request was received completely */
     bool streams_body;       /* the application reads the body while it is received */
     bool at_head;            /* the application is called as soon as the head is complete */
     bool expects;            /* the client waits for 100 Continue, which is sent when the application reads */
-    size_t uncredited;       /* received bytes of the body that are not credited to the client's windows yet */
+    /* bytes of the body that came while the spool's buffer was being written, and that are not credited yet */
+    size_t uncredited;
     bool gone;               /* the client has reset the stream, or the connection has failed */
     bool blocked;            /* a fiber has content to write, for which the client has made no room yet */
     heddle_h2_held_head *held; /* a head that is sent in the next tick, unless the application fails first; or NULL */
@@ -71,7 +72,7 @@ struct heddle_h2_server {
     size_t drawn;           /* the part of `held` that exceeds the connection's own share */
     size_t lent;            /* bytes of this connection's strings that are sent without a copy, see response.c */
     uint64_t lingered;      /* discarded bytes */
-    int64_t write_deadline; /* when the kernel must have accepted some output; INT64_MAX: there is no output */
+    int64_t write_deadline; /* when the kernel must have accepted some output; INT64_MAX: no output, or no limit */
     unsigned depth; /* nested calls into the session */
 };
 
@@ -151,9 +152,9 @@ HEDDLE_FATE heddle_h2_send_now(heddle_h2_server *server);
  */
 int heddle_h2_flush_queue(heddle_h2_server *server);
 /*
- * Sends at most HEDDLE_H2_AT_ONCE bytes, and never closes the connection. Returns 0 if nothing is left. Returns -EAGAIN
- * if output is left, the session is in use, or the connection waits for its turn to send. Returns -ENOMEM, or another
- * -errno if the connection is broken.
+ * Sends one part of the session's output like heddle_h2_send_now, but never closes the connection. Returns 0 if nothing
+ * is left. Returns -EAGAIN if output is left, the session is in use, or the connection waits for its turn to send.
+ * Returns -ENOMEM, or another -errno if the connection is broken.
  */
 int heddle_h2_flush(heddle_h2_server *server);
 /* Ends a call into the session, and sends the session's output: the caller must not use the connection afterwards. */
@@ -211,12 +212,15 @@ void heddle_h2_note_taken(heddle_exchange *exchange);
 /*
  * Called when the stream has ended early, and only within a call into the session. If the application is running, it
  * continues until it returns, and the request counts among the client's streams until then. Otherwise the exchange ends
- * here.
+ * at the end of the outermost call into the session.
  */
 void heddle_h2_end_carrier(heddle_h2_carrier *carrier);
-/* Frees the carrier. If the carrier still has a stream, the session keeps the stream. */
+/* Frees the carrier, but does not release its stream. */
 void heddle_h2_free_carrier(heddle_h2_carrier *carrier);
-/* Frees the carrier of a complete exchange. The caller must call heddle_h2_send, which queues the next exchange. */
+/*
+ * Ends an exchange: releases its stream, and frees the carrier. The caller must then queue the next exchange, for
+ * example with heddle_h2_send.
+ */
 void heddle_h2_drop_carrier(heddle_h2_carrier *carrier);
 /* Resets the stream of a running exchange: its next read or write raises ClientGoneError. */
 void heddle_h2_reset_exchange(heddle_h2_carrier *carrier);
