@@ -10,7 +10,7 @@
 
 /*
  * Suspends the calling fiber. Returns true if it was woken, and false if the timeout (ns; < 0: none) has passed. With a
- * timeout of 0, only the other ready fibers run first, and the result is false.
+ * timeout of 0, the other ready fibers run once, and the result is false.
  */
 static bool park_for(heddle_loop *loop, int64_t timeout, bool blocked, heddle_spent part)
 {
@@ -42,7 +42,7 @@ static int64_t block_duration(VALUE timeout)
 
 /*
  * Is this the frame of Mutex#sleep or ConditionVariable#wait? Since Ruby 4.0, ConditionVariable#wait calls the C
- * function of Mutex#sleep, which then has no frame of its own.
+ * function of Mutex#sleep directly, so that Mutex#sleep has no frame.
  */
 static bool is_mutex_sleep(VALUE frame)
 {
@@ -52,9 +52,9 @@ static bool is_mutex_sleep(VALUE frame)
 }
 
 /*
- * Is the calling method Mutex#sleep or ConditionVariable#wait? The innermost frames belong to this hook and to
- * instrumented hooks with the same name; the next frame belongs to the method. After an exception in the sleep, frames
- * of the hook kernel_sleep may still be there, too.
+ * Was this hook called by Mutex#sleep or ConditionVariable#wait? Skips the innermost frames: those of the hook, of
+ * methods of the same name that wrap it, and of kernel_sleep, which may still be there if an exception has ended the
+ * sleep. The next frame is the caller's.
  */
 static bool is_in_mutex_sleep(void)
 {
@@ -70,7 +70,7 @@ static bool is_in_mutex_sleep(void)
     return false;
 }
 
-/* The part of the request's account that a sleep counts as. */
+/* The part of the request's time account (account.h) that a sleep counts as. */
 static heddle_spent sleep_part(const heddle_loop *loop, int64_t timeout)
 {
     const heddle_fiber *fiber = loop->current;
@@ -88,7 +88,7 @@ static VALUE lock_mutex(VALUE mutex)
  * Waits for the Mutex that Mutex#sleep locks again before it returns. The caller of Mutex#sleep unlocks the Mutex
  * later, so no exception may be raised before the fiber has locked it. Heddle's own exceptions are raised at the next
  * wait. Fiber#raise and Fiber#kill, however, raise in this hook, and Ruby then does not lock the Mutex. So the hook
- * itself locks it, which may call this function again.
+ * itself locks the Mutex; if it has to wait for that, this function is called again.
  */
 static void park_to_lock_again(heddle_loop *loop, VALUE mutex)
 {
@@ -160,7 +160,7 @@ static void park_for_mutex(heddle_loop *loop, VALUE mutex)
  * call-seq: block(blocker, timeout = nil) -> true or false
  *
  * Waits until #unblock is called for this fiber (returns true) or +timeout+ seconds have passed (returns false). Ruby
- * calls it for Mutex, Queue, ConditionVariable, Thread#join and similar methods.
+ * calls this hook for Mutex, Queue, ConditionVariable, Thread#join and similar methods.
  */
 static VALUE scheduler_block(int argc, VALUE *argv, VALUE self)
 {
@@ -182,7 +182,8 @@ static VALUE scheduler_block(int argc, VALUE *argv, VALUE self)
 /*
  * call-seq: unpark(fiber) -> nil
  *
- * Wakes a fiber that waits in #park. May be called on any thread. Has no effect if the fiber does not wait.
+ * Wakes a fiber that waits in #park. Has no effect if the fiber does not wait, but also ends waits in #block and
+ * #kernel_sleep. May be called on any thread.
  */
 static VALUE scheduler_unpark(VALUE self, VALUE fiber)
 {
@@ -196,7 +197,7 @@ static VALUE scheduler_unpark(VALUE self, VALUE fiber)
 /*
  * call-seq: unblock(blocker, fiber) -> nil
  *
- * Wakes a fiber that waits in #block or in sleep. If the fiber does not wait yet, its next call of #block for this
+ * Wakes a fiber that waits in #block or #kernel_sleep. If the fiber does not wait yet, its next call of #block for this
  * blocker, or of Mutex#sleep, returns at once. May be called on any thread. Never raises, and never switches fibers.
  */
 static VALUE scheduler_unblock(VALUE self, VALUE blocker, VALUE fiber)
@@ -227,9 +228,9 @@ static VALUE wait_asleep_in_place(VALUE data)
 }
 
 /*
- * Sleeps in place (wait_in_place.h) and returns true if the calling fiber must not switch. Otherwise returns false
- * without sleeping. Also returns false for a sleep without a duration, because another fiber of this loop may have to
- * end it.
+ * If the calling fiber must not switch to another one, sleeps in place (wait_in_place.h) and returns true. Otherwise
+ * returns false without sleeping. Also returns false for a sleep without a duration, because only another fiber of this
+ * loop may be able to end it.
  */
 static bool sleep_without_switch(heddle_loop *loop, int64_t timeout)
 {
@@ -245,8 +246,8 @@ static bool sleep_without_switch(heddle_loop *loop, int64_t timeout)
 /*
  * call-seq: kernel_sleep(duration = nil) -> true
  *
- * Waits +duration+ seconds, or until #unblock is called. Ruby calls it for Kernel#sleep, Mutex#sleep and
- * ConditionVariable#wait.
+ * Waits +duration+ seconds, or until #unblock is called for this fiber. Ruby calls this hook for Kernel#sleep,
+ * Mutex#sleep and ConditionVariable#wait.
  */
 static VALUE scheduler_kernel_sleep(int argc, VALUE *argv, VALUE self)
 {
@@ -261,8 +262,8 @@ static VALUE scheduler_kernel_sleep(int argc, VALUE *argv, VALUE self)
 /*
  * call-seq: park(timeout = nil) -> true or false
  *
- * Waits until #unpark is called (returns true) or +timeout+ seconds have passed (returns false). An earlier call of
- * #unpark has no effect.
+ * Waits until #unpark is called for this fiber (returns true) or +timeout+ seconds have passed (returns false). An
+ * earlier call of #unpark has no effect.
  */
 static VALUE scheduler_park(int argc, VALUE *argv, VALUE self)
 {
@@ -274,7 +275,8 @@ static VALUE scheduler_park(int argc, VALUE *argv, VALUE self)
 /*
  * call-seq: yield -> nil
  *
- * Lets the other fibers that are ready run, then returns. Ruby >= 4.0 calls it where a pending signal can't be raised.
+ * Lets the other fibers that are ready run, then returns. Ruby >= 4.0 calls this hook where a pending signal can't be
+ * raised.
  */
 static VALUE scheduler_yield(VALUE self)
 {

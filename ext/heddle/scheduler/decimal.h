@@ -3,9 +3,9 @@
 #include "system.h"
 
 /*
- * Parses the decimal number at the start of a line that the kernel has written, after any spaces. Returns 0 if there is
- * none. Does not use strtoll or fscanf: glibc 2.38 has given them new symbol names, so a library that calls them would
- * not load with the older glibc of Debian 12.
+ * Parses the decimal number at the start of `text`, a line that the kernel has written. Skips leading spaces. Returns 0
+ * if there is no number. Does not use strtoll or fscanf: glibc 2.38 has given them new symbol names, so a library that
+ * was built with it and calls them would not load with the older glibc of Debian 12.
  */
 static inline int64_t heddle_parse_decimal(const char *text)
 {

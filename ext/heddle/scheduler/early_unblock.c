@@ -5,7 +5,7 @@
 
 #include <ruby/debug.h>
 
-/* How many frames are searched for the method that sleeps. Frames of instrumented hooks may come before it. */
+/* How many frames are searched for the method that sleeps. Frames of methods that wrap the hook may come before it. */
 enum { FRAMES = 16 };
 
 void heddle_early_unblock_record(heddle_loop *loop, VALUE fiber, VALUE blocker)
@@ -15,9 +15,9 @@ void heddle_early_unblock_record(heddle_loop *loop, VALUE fiber, VALUE blocker)
 }
 
 /*
- * Does this code run within the hook kernel_sleep, for a method that a wake-up may end early? The hook of a subclass
- * may call #block. The frame of that hook may have another name (define_method), so a frame of Mutex#sleep or
- * ConditionVariable#wait counts, too.
+ * Does this code run within the hook kernel_sleep, called by a method that a wake-up may end early? If a subclass
+ * defines the hook by define_method, the hook's frame may have another name. So a frame of Mutex#sleep or
+ * ConditionVariable#wait is enough.
  */
 static bool is_wakeable_sleep(void)
 {

@@ -15,7 +15,9 @@ static VALUE fiber_class;
  */
 static const ssize_t FIBER_MEMORY = 760;
 
-/* After this many starts of fibers in a tick, the fibers that are ready run before the starting fiber continues. */
+/*
+ * After this many starts of fibers in a tick, the ready fibers run before the fiber that made the last start continues.
+ */
 static const unsigned STARTS_BEFORE_YIELD = 16;
 
 /* Called when the extension is loaded: at first use, two Ractors might initialize the class at the same time. */
@@ -65,9 +67,9 @@ static void forget_fiber(heddle_fiber *fiber)
 }
 
 /*
- * Called in a forked child when the fiber that called fork without a block has ended. Ends the process, as Ruby does
- * when a thread that has called fork ends. But if the main block of Heddle.run has called fork, the code after
- * Heddle.run runs in the child, too.
+ * Called in a forked child when the job of the fiber that called fork without a block has ended. Ends the process, as
+ * Ruby does when a thread that has called fork ends. But if the main block of Heddle.run has called fork, the function
+ * continues the parent's run, and the code after Heddle.run runs in the child, too.
  */
 NORETURN(static void end_childs_program(heddle_loop *loop, VALUE job, int state))
 {
@@ -132,9 +134,10 @@ static VALUE run_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
     if (fiber && fiber->delivered_error && !state)
         heddle_hooks.take_back_error(fiber); /* the fiber has ended, so the exception can't be raised in it */
     /*
-     * From version 3.4 on, Ruby reuses the stack of an ended fiber only if the loop's fiber was the last one that
-     * switched to the ended fiber. If it was another fiber, the loop switches here once more (heddle_foreign_return),
-     * and then this fiber ends.
+     * From version 3.4 on, Ruby releases the stack of an ended fiber when the fiber that last switched to it continues.
+     * An ended fiber switches to the loop's fiber. If another fiber has made the last switch to this one, Ruby would
+     * keep the stack until that other fiber continues. So the loop then switches here once more (heddle_foreign_return)
+     * before this fiber ends.
      */
     bool entered_by_other = HEDDLE_SWITCH_RETURNS_STACKS && fiber &&
                             loop->switching.last_target != self && !fiber->parent_park;
@@ -228,7 +231,7 @@ void heddle_fiber_handle_kill(heddle_fiber *fiber)
     rb_funcall(scheduler, rb_intern("report_killed"), 1, job);
 }
 
-/* Called when Ruby had no stack for the fiber. */
+/* Removes a fiber for which Ruby had no stack, and raises the error (see heddle_fiber_limit_error). */
 NORETURN(static void reject_fiber(heddle_fiber *fiber, VALUE error))
 {
     VALUE explained = heddle_fiber_limit_error(error);
@@ -274,8 +277,8 @@ typedef struct {
 } child_start;
 
 /*
- * If an exception is raised in the parent, the parent may continue before the child waits for the first time. Then the
- * child must not switch back to it.
+ * If an exception is raised in the parent (the fiber that starts the child), the parent may continue before the child
+ * waits for the first time. Then the child must not switch back to the parent.
  */
 static VALUE end_start(VALUE data)
 {
@@ -382,8 +385,8 @@ void heddle_fiber_start(heddle_fiber *fiber)
 }
 
 /*
- * Called when the fiber waits or ends. The first call returns the park of the fiber that started it, which then
- * continues. Later calls return NULL.
+ * Called when the fiber waits or ends. The first call returns the park of the fiber that started this one, and that
+ * fiber continues next. Later calls return NULL, and so does the first one if that park was left meanwhile.
  */
 heddle_park *heddle_fiber_take_parent_park(heddle_fiber *fiber)
 {

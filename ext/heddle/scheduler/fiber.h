@@ -24,7 +24,10 @@ struct heddle_fiber {
     heddle_interrupt_mask *masks; /* its interrupt masks: open Thread.handle_interrupt blocks, innermost first */
     heddle_park *park;        /* its innermost wait, or NULL */
     heddle_park *parent_park; /* the park of the fiber that started it, which continues when this one first waits */
-    /* the park by which the fiber is queued before its first switch, or after Fiber#raise or #transfer has left it */
+    /*
+     * the park by which the fiber is queued while it does not wait: before the first switch to it, or after it has
+     * called Fiber#raise or #transfer of another fiber
+     */
     heddle_park queue_park;
     unsigned unpreempted;     /* the number of open without_preemption blocks */
     /* an exception that preemption has added to the thread's pending interrupts, to be raised in this fiber; or 0 */
@@ -40,7 +43,9 @@ struct heddle_fiber {
      */
     VALUE request; /* or nil */
     unsigned request_number;
-    /* the CPU time of the request (quantum.h), part of the object `request`; NULL if it is not counted; inherited */
+    /*
+     * counts the CPU time of the request (quantum.h); lies in the object `request`; NULL: it is not counted; inherited
+     */
     heddle_quantum *quantum;
     heddle_spender spender;    /* counts its time in the request's account; inherited */
     /*
@@ -61,7 +66,7 @@ struct heddle_timeout {
      */
     VALUE fiber;
     VALUE exception; /* `exception` and `message` are arguments of Kernel#raise; the fiber's stack keeps them alive */
-    VALUE asked;     /* the exception that the caller of timeout_after requested, see convert_exception */
+    VALUE asked;     /* the exception that the caller of timeout_after requested, see timeout_hook.c */
     VALUE message;
     VALUE raised;    /* the exception that was raised for this timeout, or Qundef */
     bool fired;      /* its time has passed */
@@ -108,7 +113,7 @@ void heddle_fiber_drop_timeouts(heddle_fiber *fiber);
 bool heddle_timeout_covers_wait(const heddle_timeout *timeout, VALUE waiting);
 /* Does an interrupt mask delay the timeout in the fiber `waiting`? */
 bool heddle_timeout_masked(const heddle_timeout *timeout, VALUE waiting);
-/* Reserves a slot for the fiber's `queue_park`; raises NoMemoryError. */
+/* Reserves a slot for the fiber's `queue_park`. Raises NoMemoryError if memory is exhausted. */
 void heddle_fiber_reserve_queue_park(heddle_fiber *fiber);
 heddle_fiber *heddle_fiber_find(heddle_loop *loop, VALUE fiber);
 /* Raises the exception at the fiber's current wait, or else at its next one. */
@@ -126,8 +131,9 @@ static inline bool heddle_fiber_has_quantum_left(const heddle_fiber *fiber)
 }
 
 /*
- * Sets the part of the request's account that this wait counts as. The default is IO, or the part that an adapter has
- * named. Does nothing if the adapter's part takes precedence (heddle_spent_overrides).
+ * Sets the part of the request's account that this wait counts as. The default is IO, or the part that an adapter of a
+ * library, such as a database driver's, has set for the fiber. Does nothing if the adapter's part takes precedence
+ * (heddle_spent_overrides).
  */
 static inline void heddle_park_waits_for(heddle_park *park, heddle_spent part)
 {
@@ -135,9 +141,10 @@ static inline void heddle_park_waits_for(heddle_park *park, heddle_spent part)
         park->waits_for = part;
 }
 /*
- * Called with the calling fiber before it switches away. The thread's pending interrupts may include an exception for
- * this fiber that an interrupt mask delays. After the switch, a fiber without a mask would raise this exception. So
- * this function removes the exception from the thread, and the calling fiber's next wait raises it.
+ * Called before the fiber, or a fiber nested in it, switches away. The thread's pending interrupts may include an
+ * exception for this fiber that an interrupt mask delays (`delivered_error`). After the switch, a fiber without a mask
+ * would raise this exception. So this function removes the exception from the thread, and the next wait of this fiber
+ * raises it.
  */
 void heddle_fiber_keep_error(heddle_fiber *fiber);
 
@@ -149,13 +156,13 @@ void heddle_fiber_keep_error(heddle_fiber *fiber);
  */
 void heddle_fiber_fire_passed_timeouts(heddle_fiber *fiber);
 /*
- * Raises one of the exceptions that are pending for the fiber: `delivered_error`, else `interrupt`, else the exception
- * of the outermost passed timeout. Returns if none is pending.
+ * Raises one of the exceptions that are pending for the park's owner: `delivered_error`, else `interrupt`, else the
+ * exception of the outermost passed timeout that may be raised now. Returns if there is none.
  */
 void heddle_park_raise_pending(heddle_park *park);
 /*
- * Returns the outermost of the fiber's passed timeouts whose block contains `running` (the fiber itself, or one nested
- * in it), or NULL. The caller must set the timeout's `raised`.
+ * Returns the outermost of the fiber's passed timeouts that may be raised in `running` (the fiber itself, or one nested
+ * in it) now, or NULL. The caller must set the timeout's `raised`.
  */
 heddle_timeout *heddle_fiber_timeout_due(heddle_fiber *fiber, VALUE running);
 VALUE heddle_timeout_exception(heddle_timeout *timeout); /* runs Ruby code */

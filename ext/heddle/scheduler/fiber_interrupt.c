@@ -40,8 +40,8 @@ void heddle_interrupt_leave_in_place(heddle_loop *loop, VALUE fiber)
 /*
  * Ruby 4.1 passes a proxy instead of the fiber. The proxy stands for one call that the fiber is in, and has only the
  * methods `alive?`, `raise` and `transfer`. After that call has ended, `raise` does nothing. `raise` switches to the
- * fiber, so it must be called in a fiber of this loop. Each proxy gets a new fiber, so that all proxies have raised
- * before the loop polls for events.
+ * fiber, so it must be called in another fiber of this loop, which continues only in the next tick. Each proxy gets a
+ * new fiber for its call of `raise`, so that all proxies raise in the same tick.
  */
 static VALUE call_proxy(VALUE pair)
 {
@@ -108,9 +108,10 @@ VALUE heddle_thread_raise(VALUE thread, VALUE exception)
 }
 
 /*
- * Called on a thread that is not the fiber's. Does Thread#raise reach this fiber, because the fiber's thread runs it
- * now? Yes for a blocking fiber, which never switches. Yes for the loop's current fiber if Ruby's IO#close interrupts
- * it (only IO#close passes a frozen exception), because the fiber is in a system call.
+ * Called on another thread than the loop's. Would Thread#raise of the loop's thread raise the exception in this fiber?
+ * No for the fiber that runs the loop. Yes for any other blocking fiber, because it never switches, so the thread runs
+ * it now. Yes also for the loop's current fiber if Ruby's IO#close interrupts it (only IO#close passes a frozen
+ * exception), because the fiber is in a system call.
  */
 static bool takes_thread_raise(const heddle_loop *loop, VALUE fiber, VALUE exception)
 {
@@ -121,7 +122,10 @@ static bool takes_thread_raise(const heddle_loop *loop, VALUE fiber, VALUE excep
     return RB_OBJ_FROZEN(exception) && loop->current && loop->current->fiber == fiber;
 }
 
-/* Interrupts a fiber that runs. If it is in a system call without the GVL, that call ends, too. */
+/*
+ * Interrupts a fiber that runs, or that waits in place. If its thread is in a system call without the GVL, that call
+ * ends, too.
+ */
 static void interrupt_running(heddle_loop *loop, VALUE fiber, VALUE exception)
 {
     bool other_thread = loop->thread != rb_thread_current() && !atomic_load(&loop->sleeping);

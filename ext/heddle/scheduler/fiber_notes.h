@@ -8,8 +8,7 @@
  */
 
 /*
- * Writes the note of a fiber, which replaces an earlier one. Called with the GVL, on any thread. The caller marks
- * *notes.
+ * Writes the note of a fiber, in place of its earlier one. Called with the GVL, on any thread. The caller marks *notes.
  */
 void heddle_fiber_notes_put(VALUE *notes, VALUE fiber, VALUE note);
 

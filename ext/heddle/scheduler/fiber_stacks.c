@@ -86,8 +86,8 @@ static void wait_for_stacks(int64_t nanoseconds)
 }
 
 /*
- * Releases the list if the garbage collection that has claimed it is over, but the hook was not called at its end. This
- * happens if a Ractor without a loop uses a TracePoint: then Ruby stops calling the hook.
+ * Releases the list if the garbage collection that has claimed it is over, but follow_collector was not called at its
+ * end. This happens if a Ractor without a loop uses a TracePoint: then Ruby stops calling follow_collector.
  */
 static void unlock_ended_collection(void)
 {
@@ -136,7 +136,7 @@ static const int64_t LOCK_TIMEOUT = 1000 * 1000 * 1000;
  * collection, so the collection need not wait for the thread. There are three cases in which such a thread sleeps:
  *
  * - It has run out of stacks and allocates memory for one. It changes the list only afterwards.
- * - Its switch of fibers is over, and it no longer uses the list.
+ * - Its switch of fibers is over: it no longer uses the list, but has not released it yet.
  * - It is in the fiber of Scheduler#resume_new, which starts the main Ractor's offload threads. That fiber releases its
  *   stack only at its end.
  */
@@ -182,7 +182,8 @@ static void ignore_event(rb_event_flag_t event, VALUE data, VALUE self, ID metho
 
 /*
  * Runs in the main Ractor. Adds a hook and removes it, so that Ruby sets its global variable again (see
- * heddle_fiber_stacks_join). Does not touch the hook of the Ractor that has joined, in which a collection may run now.
+ * heddle_fiber_stacks_join). Does not touch the hook of the Ractor that has called heddle_fiber_stacks_join, because a
+ * collection may run there now.
  */
 static void subscribe_again(void *unused)
 {

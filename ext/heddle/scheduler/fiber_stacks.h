@@ -12,8 +12,8 @@
  * for each other forever: that loop may need a garbage collection, which begins only when all other Ractors have
  * stopped or released their GVL. The garbage collector returns stacks, too, and its lazy sweep does not stop the other
  * Ractors. So collections in the main Ractor, and in each Ractor that has a loop, claim the list. Fibers that the
- * program makes itself, also by Enumerator#next, do not use this lock. Heddle's own fibers use it in a thread with a
- * loop (Scheduler#resume_new).
+ * program makes itself, also by Enumerator#next, do not use this lock. The fibers that Heddle's Ruby code makes with
+ * Fiber.new use it in a thread with a loop (Scheduler#resume_new).
  */
 
 /*

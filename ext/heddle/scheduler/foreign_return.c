@@ -4,8 +4,8 @@
 #include "scheduler/fiber_stacks.h"
 
 /*
- * Called in the loop's fiber. Switches once more to a fiber that is about to end, if the last switch to it did not come
- * from the loop's fiber: only then does Ruby reuse the stack of an ended fiber, which switches to the loop's fiber.
+ * Called in the loop's fiber. If a fiber is about to end, but another fiber than the loop's has made the last switch to
+ * it, switches to it once more. Then it ends and switches back, and Ruby releases its stack (see run_body in fiber.c).
  */
 static void switch_to_ending(heddle_loop *loop)
 {
@@ -26,7 +26,7 @@ static bool is_current_left(const heddle_loop *loop)
         return false;
     /*
      * In a forked child, the loop runs in the fiber that called fork, or in a fiber that this one has resumed. So the
-     * fiber that called fork has not left the loop by Fiber#transfer.
+     * fiber that called fork does not wait for a value of Fiber#transfer.
      */
     VALUE fiber = loop->current->fiber;
     return fiber != loop->fiber && fiber != loop->run.forked_by && RTEST(rb_fiber_alive_p(fiber));

@@ -36,9 +36,10 @@ enum {
 };
 
 /*
- * Guards are recognized by their size of one page, and installing a guard discards the page's contents. On kernels with
- * larger pages, other blocks that Ruby protects would have this size, too: a page of Ruby's heap, which is protected
- * during compaction, has 64 KiB, and a block of code that YJIT has freed has 16 KiB.
+ * The replacement of mprotect recognizes a guard page by its size of one page, and installing a guard discards the
+ * page's contents. On kernels with larger pages, other memory that Ruby protects would have this size, too: a page of
+ * Ruby's heap, which is protected during compaction, has 64 KiB, and a block of code that YJIT has freed has 16 KiB. So
+ * Heddle replaces mprotect only where pages have 4 KiB.
  */
 enum { PAGE_SIZE_NEEDED = 4096 };
 
@@ -76,7 +77,7 @@ static int guarding_mprotect(void *address, size_t length, int protection)
         }
         errno = saved; /* before Linux 6.15, EINVAL for locked memory: mprotect is called below instead */
     } else if (protection != PROT_NONE && may_hold_guards((uintptr_t)address, length)) {
-        /* mprotect alone would leave the guard in place. Without a guard this does nothing. */
+        /* mprotect alone would leave a guard in place. If there is none, madvise does nothing. */
         madvise(address, length, GUARD_REMOVE);
         errno = saved;
     }
@@ -86,8 +87,7 @@ static int guarding_mprotect(void *address, size_t length, int protection)
 /*
  * Ruby calls madvise(MADV_FREE) for each stack that becomes vacant. That call is a third of the cost of a short-lived
  * fiber: the kernel walks the stack's pages, and interrupts every other core that the process runs on. A process that
- * never had many stacks reuses them all the time. In such a process the call is skipped, and the stacks keep their
- * memory.
+ * has never had many stacks reuses them all the time, so there the call is skipped, and the stacks keep their memory.
  */
 enum { STACKS_TO_KEEP = 256 };
 
@@ -146,8 +146,8 @@ static bool intercept_object(heddle_object *object, void *data)
 static const char *intercept_ruby(void)
 {
     /*
-     * The addresses are looked up by name and not read from the table: an entry that is not bound yet points to the
-     * dynamic linker, which would overwrite Heddle's entry at the first call.
+     * The addresses are looked up by name and not read from Ruby's import table: an entry that is not bound yet points
+     * to the dynamic linker, which would overwrite Heddle's entry at the first call.
      */
     next_mprotect = (mprotect_fn *)dlsym(RTLD_DEFAULT, "mprotect");
     if (!next_mprotect)

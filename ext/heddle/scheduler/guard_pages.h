@@ -7,13 +7,14 @@
  *
  * Since Linux 6.13 a page can be guarded without a mapping of its own: madvise(page, MADV_GUARD_INSTALL). Ruby doesn't
  * do that yet, so Heddle replaces the entry of mprotect in libruby's global offset table. The replacement handles only
- * guard pages, and forwards all other calls by Ruby. Calls by other libraries are not affected.
+ * guard pages, and forwards all other calls by Ruby. Heddle also replaces madvise there, so that a process with few
+ * fibers keeps the memory of vacant stacks (STACKS_TO_KEEP). Calls by other libraries are not affected.
  */
 
 #include "system.h"
 
 /*
- * Installs the replacement for the whole process, once. If that fails, nothing is changed, and
+ * Installs the replacements for the whole process, once. If that fails, nothing is changed, and
  * heddle_guard_pages_status() returns the reason. HEDDLE_GUARD_PAGES=0 in the environment switches it off.
  */
 void heddle_guard_pages_install(void);

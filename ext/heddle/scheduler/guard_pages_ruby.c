@@ -5,8 +5,8 @@
 /*
  * call-seq: Heddle::Scheduler.guard_pages -> :on or String
  *
- * Returns :on if the guard pages of fiber stacks need no memory mappings. Then a process can have 100,000 fibers and
- * more with the default <tt>vm.max_map_count</tt>. This needs Linux 6.13, x86-64 or ARM64, and memory pages of 4 KiB.
+ * Returns :on if the guard pages of fiber stacks need no memory mappings. Then a process can have 100,000 or more
+ * fibers with the default <tt>vm.max_map_count</tt>. This needs Linux 6.13, x86-64 or ARM64, and memory pages of 4 KiB.
  * If guard pages need mappings, returns the reason; then a process can have about 31,000 fibers. The first Scheduler of
  * a process and this method switch to guard pages without mappings, unless one of these forbids it: the environment
  * (<tt>HEDDLE_GUARD_PAGES=0</tt> or <tt>HEDDLE_PROTECT=off</tt>), the server's option <tt>protect off</tt>, or the

@@ -32,7 +32,7 @@ enum {
     HEDDLE_POSTPONED_JOB_REQUEUED, /* the job ran and triggered itself again, so that other jobs run first */
 };
 
-/* When the watch thread should sample a loop again. The loop's thread sets it. */
+/* When the watch thread should sample a loop again. Set by the loop's thread. */
 enum {
     HEDDLE_SAMPLE_LATER,
     /* within microseconds: the thread switches fibers, or runs short code that must not be interrupted */
@@ -63,7 +63,7 @@ struct heddle_heartbeat {
 
     _Atomic uint32_t label; /* hashed label of the running fiber's request (heddle_fiber); 0: none */
 
-    _Atomic uint32_t gvl; /* the number of changes << 2 | the state of the GVL: HEDDLE_GVL_HELD … (watch/watch.h) */
+    _Atomic uint32_t gvl; /* the number of changes << 2 | does the thread hold the GVL: HEDDLE_GVL_HELD … (watch.h) */
     /* how often the thread has answered a sample, that is, has reached a point where Ruby handles interrupts */
     _Atomic uint32_t answers;
     _Atomic int next_sample;   /* HEDDLE_SAMPLE_LATER … */
@@ -112,8 +112,8 @@ struct heddle_heartbeat {
     uint32_t gvl_seen, answers_seen; /* `gvl` at the last sample; `answers` when the postponed job was triggered */
     bool asked;                      /* the job was triggered, and the thread has not answered yet */
     /* Written by the watch thread, read by the loop's thread, too. */
-    _Atomic uint32_t unanswered; /* samples since the postponed job was triggered, if the job has not run since */
-    _Atomic int64_t probed;      /* the `since` for which the job was triggered */
+    _Atomic uint32_t unanswered; /* samples since the postponed job was triggered; reset when the job has run */
+    _Atomic int64_t probed;      /* `since` of the heartbeat for which the job was triggered */
 };
 
 /* The first of all records; they are linked by `next` and never removed. */

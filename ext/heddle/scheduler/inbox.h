@@ -1,9 +1,9 @@
 #pragma once
 
 /*
- * Messages from other native threads to the loop: a queue for many writers and one reader, without a lock and without
- * the GVL. To open a message, the loop calls its function `open`. A message is part of the sender's own record and must
- * stay valid until the loop has opened it.
+ * Messages to the loop from any native thread: a queue for many writers and one reader, without a lock and without the
+ * GVL. To open a message, the loop calls the message's function `open`. A message is part of a record of its sender,
+ * which must stay valid until the loop has opened the message.
  */
 
 #include "system.h"

@@ -22,7 +22,7 @@ static int compare_entry(VALUE key, VALUE timing, VALUE data)
 }
 
 /*
- * Does the mask apply while the fiber `waiting` waits? Yes, unless `waiting` is the scheduled fiber itself and the mask
+ * Does the mask apply while the fiber `waiting` waits? Yes, unless `waiting` is the mask's owner itself and the mask
  * was set in a nested fiber, such as the block of an Enumerator (as in heddle_timeout_covers_wait).
  */
 static bool mask_holds(const heddle_interrupt_mask *mask, VALUE waiting)

@@ -4,8 +4,8 @@
 
 /*
  * An interrupt mask: an open block of Thread.handle_interrupt, which delays exceptions that other threads raise.
- * Without a loop, Ruby's Timeout raises the exceptions of time limits from another thread. So these blocks delay the
- * loop's time limits, too.
+ * Without a loop, Ruby's Timeout raises the exceptions of time limits from another thread, so these blocks delay them.
+ * They must delay the loop's time limits in the same way.
  */
 struct heddle_interrupt_mask {
     heddle_fiber *owner; /* NULL after heddle_fiber_drop_masks */

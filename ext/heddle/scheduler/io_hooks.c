@@ -7,9 +7,10 @@
 #include <ruby/io.h>
 
 /*
- * In Ruby >= 3.4, Heddle runs IO.copy_stream as a whole on a thread of ThreadPool. When it has to wait there, Ruby
- * calls the scheduler of the thread that called copy_stream. The pool's thread has no scheduler, so it waits by Ruby's
- * own function. That blocks only the pool's thread, and raises IOError when the IO is closed.
+ * Does the calling thread belong to ThreadPool? In Ruby >= 3.4, Heddle runs IO.copy_stream as a whole on such a thread.
+ * When copy_stream has to wait there, Ruby calls the hook of the scheduler of the thread that called copy_stream. The
+ * hook then waits by Ruby's own function, rb_io_wait. That blocks only the pool's thread, and raises IOError when the
+ * IO is closed.
  */
 static bool on_pool_thread(VALUE scheduler)
 {

@@ -33,7 +33,7 @@ typedef struct {
     char *memory;
     size_t size;
     off_t offset; /* -1: the file's own position */
-    bool once;    /* one attempt: returns -EAGAIN, unless the calling method would wait then (is_caller_waiting) */
+    bool once;    /* one attempt: returns -EAGAIN instead of waiting, unless the caller must wait (is_caller_waiting) */
     bool never_waits; /* returns -EAGAIN instead of waiting */
     bool socket;  /* the descriptor is a socket: the kernel has accepted a system call for sockets */
     uint8_t note; /* notes about the descriptor (scheduler/io_wait.h) */
@@ -71,8 +71,9 @@ static bool is_ready(const io_transfer *transfer)
  * Returns a non-blocking descriptor of the terminal, which the caller must close, or -1 if this is not a terminal or it
  * can't be opened. poll(2) alone does not prevent blocking: a key such as Ctrl-\ discards the line that poll has
  * reported, and a terminal accepts a long text only as fast as it is read. The terminal is opened once more, because
- * O_NONBLOCK on this descriptor would also apply to other processes that share it. The master end can't be opened
- * again: its path, /dev/ptmx, creates another pseudo-terminal. So it gets O_NONBLOCK itself; it is hardly ever shared.
+ * O_NONBLOCK on this descriptor would also apply to other processes that share it. The master end of a pseudo-terminal
+ * can't be opened again: its path, /dev/ptmx, creates another pseudo-terminal. So this descriptor itself gets
+ * O_NONBLOCK; a master end is hardly ever shared.
  */
 static int reopen_terminal(const io_transfer *transfer)
 {
@@ -217,8 +218,8 @@ static bool should_wait_first(const io_transfer *transfer)
 /*
  * Lets the other ready fibers run, and tries again. One of them may be at the other end of a pipe, or a peer may send
  * data meanwhile; then no waiter needs to be armed. Returns -EAGAIN if the transfer would still block after
- * TICKS_BEFORE_WAITING ticks; then the next fifteen waits for this descriptor are armed without such a try. Also
- * returns -EAGAIN, without another try, during these waits and if no other fiber is ready.
+ * TICKS_BEFORE_WAITING ticks; then the next fifteen waits for this descriptor are armed without such a try. For these
+ * waits, and whenever no other fiber is ready, returns -EAGAIN at once.
  */
 static ssize_t try_after_a_tick(io_transfer *transfer)
 {
@@ -252,10 +253,11 @@ static void note_exhaustion(io_transfer *transfer, ssize_t result)
 }
 
 /*
- * Up to Ruby 4.0, a `length` of 0 means one attempt, and -EAGAIN if it would block. Ruby then calls io_wait itself,
- * except in IO#read_nonblock. So this function finds the method that called the hook. If it is a method of IO in C, the
- * hook waits: that saves two calls of hooks, and IO#sysread could not wait otherwise. IO#read_nonblock is written in
- * Ruby, in <internal:io>. Instrumented hooks, also in Ruby, may be between the method and the hook.
+ * Must the hook wait for its caller? Up to Ruby 4.0, a `length` of 0 means one attempt, and -EAGAIN if it would block.
+ * Most methods of IO then call io_wait themselves. But IO#sysread must wait and does not, and IO#read_nonblock must not
+ * wait. So this function finds the method that called the hook. For each method of IO in C, the hook waits, which also
+ * saves two calls of hooks. IO#read_nonblock is written in Ruby, in <internal:io>. Frames of methods that wrap the
+ * hook, also in Ruby, may be between the method and the hook.
  */
 static bool is_caller_waiting(heddle_loop *loop)
 {
@@ -263,8 +265,8 @@ static bool is_caller_waiting(heddle_loop *loop)
     VALUE frames[FRAMES];
     int lines[FRAMES];
     /*
-     * The first frame is this hook, which Ruby 3.3 can't skip. The second frame is usually the same method as last
-     * time.
+     * The first frame is this hook, which rb_profile_frames of Ruby 3.3 can't skip. The second frame is usually the
+     * same method as last time.
      */
     if (rb_profile_frames(0, 2, frames, lines) == 2 && frames[1] == loop->waiting_method)
         return true;
@@ -436,8 +438,8 @@ static long contract;
  *
  * Reads at least +length+ bytes into +buffer+, from the buffer's position +offset+ on. Returns the number of bytes, 0
  * at the end of the file, or -errno. A +length+ of 0 means one attempt, which returns -EAGAIN if there are no bytes;
- * but if the caller is a method of IO that would then wait, this hook waits. If IO::Buffer::VERSION is 3 (Ruby 4.1),
- * the arguments are (io, buffer, offset, length): the hook then reads once, at most +length+ bytes, and never waits.
+ * but if the caller is a method of IO that must wait, this hook waits. If IO::Buffer::VERSION is 3 (Ruby 4.1), the
+ * arguments are (io, buffer, offset, length): the hook then reads once, at most +length+ bytes, and never waits.
  */
 DEFINE_HOOK(scheduler_io_read, READS)
 
@@ -469,8 +471,8 @@ static VALUE scheduler_transfer_as(int argc, VALUE *argv, VALUE self)
 }
 
 /*
- * Prefers the constant, which has the version of the running Ruby. The macro has the version of the Ruby that this file
- * was compiled for.
+ * Prefers the constant IO::Buffer::VERSION, which has the version of the running Ruby. The macro has the version of the
+ * Ruby that this file was compiled for.
  */
 static long find_contract(void)
 {

@@ -169,7 +169,8 @@ static VALUE free_select(VALUE data)
 /*
  * call-seq: io_select(readables, writables = nil, exceptables = nil, timeout = nil) -> Array or nil
  *
- * Called by IO.select. Waits in the selector, and uses no thread.
+ * Called by IO.select. Waits in the selector, or in place where the fiber must not switch (wait_in_place.h). Uses no
+ * other thread.
  */
 static VALUE scheduler_io_select(int argc, VALUE *argv, VALUE self)
 {

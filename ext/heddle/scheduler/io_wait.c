@@ -88,8 +88,8 @@ void heddle_io_set_note(heddle_loop *loop, int fd, uint8_t note)
 }
 
 /*
- * Ends a wait whose IO was closed or reopened: its result is -EBADF. Does nothing if the wait is not armed. Then it has
- * ended already, ends after a tick, or is for urgent data of a regular file and so lasts until its time limit.
+ * Ends a wait whose IO was closed or reopened: its result is -EBADF. Does nothing if the wait is not armed: then it has
+ * ended already, will end after a tick, or is for urgent data of a regular file and so lasts until its time limit.
  */
 static void fail_wait(heddle_io_wait *wait)
 {

@@ -3,8 +3,8 @@
 /*
  * The waits of fibers for IO objects that Heddle has not created. The waits are listed by descriptor. Before Ruby 4.0
  * no hook reports that an IO was closed. So before the loop blocks, it checks whether any wait's IO is closed, at most
- * once in SWEEP_INTERVAL (loop_tick.c). From Ruby 4.0 on, it does so only while there are waits with `by_number`. A new
- * wait for a descriptor first ends the waits for closed IOs that had this descriptor.
+ * once in SWEEP_INTERVAL (loop_tick.c). From Ruby 4.0 on, the loop does so only while there are waits with `by_number`.
+ * A new wait for a descriptor first ends the waits for closed IOs that had this descriptor.
  */
 
 #include "scheduler/loop.h"
@@ -52,8 +52,8 @@ int64_t heddle_io_get_timeout(VALUE io);
 NORETURN(void heddle_io_raise_timeout(void)); /* IO::TimeoutError */
 
 /*
- * Notes about the last transfers on a descriptor. A note belongs to the number of the descriptor. If another file gets
- * that number, the wrong note costs one tick, or one failed system call.
+ * Notes about the last transfers on a descriptor. Notes are kept for the descriptor's number. If another file gets that
+ * number, a wrong note costs one tick, or one failed system call.
  */
 enum {
     HEDDLE_IO_DRAINED = 1, /* the last read returned fewer bytes than requested */
@@ -61,8 +61,8 @@ enum {
     HEDDLE_IO_STREAM = 4,  /* neither a socket nor a file on a disk, such as a pipe or a terminal */
     /*
      * Before a wait is armed in the selector, the fiber may let the other ready fibers run for a tick, and try the
-     * system call again. If that fails, the next fifteen waits are armed without such a try: these bits count them
-     * down, in steps of HEDDLE_IO_MISS.
+     * system call again. If it still would block, the next fifteen waits are armed without such a try: these bits count
+     * them down, in steps of HEDDLE_IO_MISS.
      */
     HEDDLE_IO_UNLUCKY = 0xf0,
     HEDDLE_IO_MISS = 0x10,

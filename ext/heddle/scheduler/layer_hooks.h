@@ -58,7 +58,7 @@ typedef struct {
     void (*end_preempted)(heddle_loop *loop);
 
     /* -- offload -- */
-    /* Returns the number of threads for native calls if all of them are idle, or -1 if some run a call. */
+    /* Returns the number of offload threads if all of them are idle, or -1 if any runs a call. */
     long (*count_idle_threads)(void);
 } heddle_layer_hooks;
 

@@ -88,7 +88,8 @@ static void empty_slots(heddle_loop *loop)
 /*
  * In a forked child the parent's fibers are copies that never run again, except the fiber that called fork. This
  * function discards all waits, timers and descriptors, and frees the records of the other fibers. If the loop's own
- * thread has forked, the function also detaches the time limits and interrupt masks on the stacks of these fibers.
+ * thread has forked, the function also detaches the time limits and interrupt masks, which lie on the stacks of these
+ * fibers.
  */
 static void forget_parent(heddle_loop *loop)
 {
@@ -213,7 +214,10 @@ void heddle_loop_open(heddle_loop *loop)
 #endif
     heddle_guard_pages_install();
     int result = loop->operations->open(&loop->selector);
-    /* All io_urings of a user count toward one limit of locked memory. It may be reached after the probe succeeded. */
+    /*
+     * All io_urings of a user count toward one limit of locked memory. It may have been reached since Heddle probed
+     * io_uring.
+     */
     bool full = result == -ENOMEM && loop->operations == heddle_selectors[0] && heddle_selectors[1];
     if (full)
         result = (loop->operations = heddle_selectors[1])->open(&loop->selector);

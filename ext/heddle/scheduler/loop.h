@@ -53,8 +53,8 @@ static inline uint64_t heddle_park_token(const heddle_park *park)
 /* The parts of heddle_loop, one struct for each concern. */
 
 /*
- * The table of parks. A token refers to a park by its slot and the slot's generation, so it becomes invalid when the
- * park ends.
+ * The table of parks. A token refers to a park by its slot and the slot's generation. When the fiber leaves the park,
+ * the generation changes, so the token becomes invalid.
  */
 typedef struct {
     heddle_slot *items;
@@ -132,8 +132,8 @@ typedef struct {
     heddle_heartbeat *heartbeat;     /* while the loop runs, in the main Ractor; else NULL */
     uint64_t word;                   /* the heartbeat's `word` while the current fiber runs; always odd */
     /*
-     * in memory that other processes read: when the current tick began (coarse clock, ns), or 0 while the loop sleeps;
-     * NULL: not published
+     * points to memory that other processes read: the time at which the current tick began (coarse clock, ns), or 0
+     * while the loop sleeps; NULL: not published
      */
     _Atomic int64_t *published_tick;
     /* when the loop last woke, or found a message instead of sleeping; set only while ticks are published */
@@ -150,7 +150,7 @@ typedef struct {
      * the thread was killed while C code of preempt/ caught all exceptions; the loop raises an exception for it later
      */
     bool killed;
-    /* something outside of the loop has ended the whole run: Cancelled is raised also where a fiber is preempted */
+    /* the whole run ends, and all fibers are cancelled: one that computes gets Cancelled where it is preempted */
     bool ending;
 } heddle_loop_preempt;
 
@@ -215,8 +215,8 @@ struct heddle_loop {
     bool in_main_ractor;
     heddle_loop *next, *previous; /* the loops of the main Ractor: see heddle_loops_in_main_ractor */
 
-    size_t armed;   /* the number of armed waiters, that is, of waits that the kernel or another process can end */
-    int64_t polled; /* when a selector without `pending` was last polled */
+    size_t armed;   /* the number of armed waiters, that is, of waits that only the selector can end */
+    int64_t polled; /* when a selector that lacks the operation `pending` was last polled */
     int64_t ran_since; /* when this tick began to run fibers; 0 while requests have no time accounts (account.h) */
     /* `ran_since` while the loop polls for events, which may have come at any time since then; otherwise 0 */
     int64_t held_since;
@@ -245,7 +245,10 @@ static inline bool heddle_loop_is_closed(const heddle_loop *loop)
 
 /* Converts seconds to ns. Returns -1 for nil. Raises the exceptions of Kernel#sleep for an invalid duration. */
 int64_t heddle_parse_duration(VALUE seconds);
-/* Is the duration too large to be a limit, such as Float::INFINITY? heddle_parse_duration raises RangeError for it. */
+/*
+ * Is the duration too large to be a limit, such as Float::INFINITY? For some of these, heddle_parse_duration raises
+ * RangeError.
+ */
 bool heddle_never_comes(VALUE seconds);
 /*
  * Converts a time limit in seconds to ns. Accepts any number, because programs compute limits: returns -1 (no limit)
@@ -287,9 +290,15 @@ void heddle_loop_detach(heddle_loop *loop, heddle_attachment *attachment); /* id
 extern _Atomic unsigned heddle_forks;
 /* Starts counting forks; called once. */
 void heddle_fork_watch(void);
-/* Is this a forked child's copy of a parent's loop? False again after the child has opened the loop. */
+/*
+ * Is this a forked child's copy of a parent's loop? False again after heddle_loop_notice_fork, which heddle_loop_open
+ * calls.
+ */
 bool heddle_loop_forked(const heddle_loop *loop);
-/* Discards the parent's fibers at its first call in a forked child. Must be called before `current` changes. */
+/*
+ * At the first call in a forked child, discards the parent's fibers, except the one that called fork. Must be called
+ * before `current` changes.
+ */
 void heddle_loop_notice_fork(heddle_loop *loop);
 /* Runs one tick: runs the fibers that are ready, and polls the selector, or waits in it if no fiber is ready. */
 void heddle_loop_tick(heddle_loop *loop);
@@ -312,14 +321,20 @@ bool heddle_loop_has_ready(const heddle_loop *loop, bool (*test)(const heddle_pa
  * the run and is raised in the caller. The loop can run again afterwards.
  */
 void heddle_loop_run(heddle_loop *loop);
-/* Called when a fiber waits while the loop does not run: runs the loop in that fiber until the park is woken. */
+/*
+ * Called when a fiber waits while the loop does not run: runs the loop in that fiber until the park is woken. `park` is
+ * NULL when heddle_loop_run calls this function.
+ */
 void heddle_loop_run_until(heddle_loop *loop, heddle_park *park);
 /*
  * Returns the park of the fiber to which the waiting fiber can switch directly. Returns NULL if it must switch to the
  * loop's fiber, because the loop has other work to do first.
  */
 heddle_park *heddle_loop_choose_next(heddle_loop *loop, const heddle_park *leaving);
-/* Makes the loop start another tick. May be called on any thread, with or without the GVL. */
+/*
+ * Ends the loop's sleep in the selector, so that it starts another tick. May be called on any thread, with or without
+ * the GVL.
+ */
 void heddle_loop_wake(heddle_loop *loop);
 
 /* -- the heartbeat ----------------------------------------------------------------------------------------------- */

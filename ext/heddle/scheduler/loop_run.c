@@ -24,8 +24,9 @@ static VALUE repeat_ticks(VALUE data)
         do {
             heddle_loop_tick(loop);
             /*
-             * This fiber has called fork without a block. In the child it has done its work, and no other fiber is left
-             * that can wake it. The program should have ended the child.
+             * The fiber that runs the loop has called fork without a block. In the child it has no job left and waits
+             * for another one, but no fiber remains that could give it one. So this process, which the program should
+             * have ended, ends here.
              */
             if (loop->run.forked_by && run->until->idle && !heddle_loop_has_live_fiber(loop))
                 rb_exit(EXIT_SUCCESS);

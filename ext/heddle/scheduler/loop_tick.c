@@ -82,7 +82,10 @@ static void end_sleep(heddle_loop *loop)
     if (!loop->watch.heartbeat)
         return;
     loop->watch.word += 2;
-    /* the word is stored before the flag is loaded; the watch thread stores the flag before it loads the word */
+    /*
+     * the word is stored before the flag is loaded; the watch thread stores the flag before it loads the word, so at
+     * least one of the two sees the other's store
+     */
     atomic_store(&loop->watch.heartbeat->word, loop->watch.word);
     if (atomic_load(&heddle_watch_asleep))
         heddle_hooks.rouse_watch();
@@ -135,8 +138,8 @@ static void wait_in_selector(heddle_loop *loop, int64_t timeout)
     } else {
         atomic_store(&loop->sleeping, 0);
         /*
-         * Code that divides long work posts a message for each part. So the loop polls between messages: events must
-         * not wait for all parts.
+         * Code that divides long work posts a message for each part. So the loop polls between two messages: events
+         * must not wait for all parts.
          */
         if (is_worth_a_poll(loop))
             poll_selector(loop);
@@ -198,7 +201,7 @@ bool heddle_loop_has_live_fiber(const heddle_loop *loop)
     return loop->fiber_count > loop->idle + loop->run.runs_in_fiber || loop->park_count > loop->idle;
 }
 
-/* Can no other thread wake a fiber of this loop? Idle offload threads are not counted. */
+/* Is there no other thread that could wake a fiber of this loop? Idle offload threads don't count. */
 static bool is_alone(void)
 {
     if (rb_thread_alone())

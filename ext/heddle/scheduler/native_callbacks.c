@@ -75,9 +75,9 @@ static void list_libraries(heddle_code_kind kind, VALUE names)
 /*
  * call-seq: Heddle::Native.list_libraries(reentrant, not_reentrant) -> nil
  *
- * Sets two lists of extensions. While a callback from an extension in +reentrant+ runs, a fiber may be preempted. While
- * a callback from an extension in +not_reentrant+ runs, a fiber may not even switch when it waits. The lists are Arrays
- * of String: ends of paths, without the file's suffix, such as "io/console".
+ * Sets two lists of extensions. While a fiber runs a callback from an extension in +reentrant+, it may be preempted.
+ * While it runs a callback from an extension in +not_reentrant+, it may not even switch to another fiber when it waits.
+ * The lists are Arrays of String: ends of paths, without the file's suffix, such as "io/console".
  */
 static VALUE native_list_libraries(VALUE self, VALUE reentrant, VALUE not_reentrant)
 {

@@ -266,7 +266,7 @@ void heddle_fiber_keep_error(heddle_fiber *fiber)
     if (!NIL_P(before) && !heddle_is_exception(before))
         return; /* the fiber has no delivered error, or it is being killed */
     heddle_hooks.take_back_error(fiber);
-    rb_set_errinfo(before); /* the caller may be about to raise it */
+    rb_set_errinfo(before); /* the caller may be about to raise the exception that was in errinfo */
 }
 
 static void switch_away(heddle_park *park)

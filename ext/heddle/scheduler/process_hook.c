@@ -86,7 +86,7 @@ static bool pidfd_wait(process_waiting *wait)
 
 #endif
 
-/* How often a wait in place checks whether the child has ended, ns. */
+/* The interval at which a wait in place checks whether the child has ended, ns. */
 static const int64_t CHILD_POLL_INTERVAL = 5 * 1000 * 1000;
 
 /*

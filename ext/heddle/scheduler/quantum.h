@@ -2,8 +2,8 @@
 
 /*
  * Counts the CPU time of a request. It is counted only when a fiber has used up its time slice, so switches of fibers
- * need not read a clock. The fiber that serves the request shares the record with the fibers that it starts. Uses no
- * Ruby.
+ * need not read a clock. The fiber that serves the request shares one heddle_quantum with the fibers that it starts.
+ * Uses no Ruby.
  */
 
 #include "system.h"

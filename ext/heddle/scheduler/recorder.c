@@ -24,7 +24,10 @@ typedef struct {
 /* A stack. Heddle::Account::SAMPLE has its format for String#unpack. */
 typedef struct {
     int64_t began, ended;
-    /* the request's number; 0 if there is no request: then `task` is true if the stack is of the loop's own thread */
+    /*
+     * the request's number, or 0 if there is none; without a request, `task` tells whether this is a stack of the
+     * loop's own thread
+     */
     uint64_t request;
     uint8_t activity, task;
     uint16_t place;
@@ -32,8 +35,8 @@ typedef struct {
 } sample;
 
 /*
- * The name of a request. Heddle::Account::NAME has its format for String#unpack. The request's number determines its
- * index in `names`.
+ * The name of a request. Heddle::Account::NAME has its format for String#unpack. The request's number determines the
+ * name's index in `names`.
  */
 typedef struct {
     uint64_t request;

@@ -3,8 +3,8 @@
 /*
  * The recorder: keeps how all requests of this process have recently spent their time, in rings of fixed size. One ring
  * has stretches of time. A stretch of computing also has the line of the application at which the next wait began.
- * Another ring has stacks of code that computes. A table has the names of the requests. The rings and the table are
- * filled only while the recorder is on.
+ * Another ring has stacks of code that computes. One table has the names of the requests, and another one the lines and
+ * methods (recorder_places.h). Nothing is recorded while the recorder is off.
  */
 
 #include "scheduler/account.h"

@@ -35,7 +35,7 @@ uint16_t heddle_places_find(heddle_places *self);
 /*
  * Sets `place` to the line that heddle_places_find returns, and `frames` to at most `most` frames of the stack,
  * innermost first: the innermost frame, each frame of the application, and each frame that the application has called
- * directly. Leaves out frames of the kind 1, except methods in C. Returns the number of frames. Allocates objects.
+ * directly. Leaves out frames of Ruby and Heddle, except methods in C. Returns the number of frames. Allocates objects.
  */
 unsigned heddle_places_read_stack(heddle_places *self, uint16_t *frames, unsigned most, uint16_t *place);
 

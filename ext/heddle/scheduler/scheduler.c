@@ -111,8 +111,8 @@ static VALUE scheduler_release(VALUE self)
         attachment->closing(attachment);
         if (loop->attachments == attachment)
             /*
-             * `closing` did nothing: the attachment belongs to the parent of this forked process, and is closed here
-             * already
+             * `closing` did nothing: the attachment belongs to the parent process, and was closed in this one when it
+             * was forked
              */
             heddle_loop_detach(loop, attachment);
     }
