@@ -5,9 +5,9 @@
  * thread if they use thread-local storage, locks with an owner, system calls about the calling thread, or callbacks
  * into Ruby.
  *
- * Only the imports of a library are known, not how it uses them. So a library is safe only if all its imports, and
- * those of each library that it needs, are known to be independent of the thread. In doubt a library counts as unsafe,
- * because a wrong "unsafe" costs only time.
+ * Examines the thread-local storage, the imports and the machine code of the library, and of each library that it
+ * needs. How a library uses an import is not known. So a library is safe only if all imports are known to be
+ * independent of the thread. In doubt a library counts as unsafe, because a wrong "unsafe" costs only time.
  *
  * Uses no Ruby. Works on Linux on x86-64 and ARM64; elsewhere no library counts as safe.
  */
@@ -22,14 +22,14 @@ typedef struct {
 } heddle_judgement;
 
 /*
- * Judges the library that contains the address. `ruby` is an address in Ruby's own library, whose functions are judged
- * by their names, or NULL. Acquires the dynamic linker's lock, but loads and unloads nothing.
+ * Judges the library that contains the address. `ruby` is NULL, or an address in Ruby's own library, whose functions
+ * are judged by their names. Acquires the dynamic linker's lock, but loads and unloads nothing.
  */
 heddle_judgement heddle_library_judge(const void *address, const void *ruby);
 
 /*
- * Does the library that contains the address need only libc, Ruby's library, and libraries whose file names begin with
- * one of `names`? If not, `reason` names the first other library.
+ * Does the library that contains the address directly need only libc, Ruby's library, and libraries whose file names
+ * begin with one of `names`? If not, sets `reason`. Always true on systems where Heddle can't examine libraries.
  */
 bool heddle_library_needs_only(const void *address, const void *ruby, const char *const *names, size_t count,
                                char reason[HEDDLE_JUDGEMENT_REASON]);
@@ -40,7 +40,7 @@ bool heddle_library_is_libc(const char *path);
 /* Is this function of libc independent of the thread that calls it? */
 bool heddle_libc_function_neutral(const char *name);
 /*
- * Can this function of libc wait, and is it independent of the thread that calls it, whatever its arguments are? Used
+ * Can this function of libc take long, and is it independent of the calling thread, whatever its arguments are? Used
  * for programs that call libc directly, with Fiddle.
  */
 bool heddle_libc_function_waits(const char *name);

@@ -32,7 +32,7 @@ static const char *const libc_functions[] = {
     "fwrite", "fopen", "fopen64", "fdopen", "freopen", "fclose", "fflush", "fseek", "fseeko", "fseeko64", "ftell",
     "ftello", "ftello64", "rewind", "feof", "ferror", "clearerr", "fileno", "setvbuf", "setbuf", "getline", "getdelim",
     "sscanf", "vsscanf", "fscanf", "stdin", "stdout", "stderr", "perror",
-    /* time; library_judge.c finds reads of a thread's own clock in the library's code */
+    /* time; library_judge.c finds in a library's code where clock_gettime may read the thread's own clock */
     "clock_gettime", "clock_getres", "clock_nanosleep", "gettimeofday", "time", "difftime", "nanosleep", "usleep",
     "sleep", "gmtime_r", "timegm",
     /* descriptors, files and sockets, which belong to the process */
@@ -60,8 +60,8 @@ static const char *const libc_functions[] = {
 };
 
 /*
- * Functions of Ruby's C API, by the beginnings of their names, except those in ruby_exceptions. A library calls them
- * with the GVL, and therefore on the calling fiber's own thread.
+ * Functions of Ruby's C API, by the beginnings of their names, except those in ruby_exceptions. A library may call them
+ * only with the GVL, so it calls them on the fiber's own thread, and not on an offload thread.
  */
 static const char *const ruby_functions[] = {
     "rb_ary_", "rb_str_", "rb_hash_", "rb_obj_", "rb_class", "rb_module_", "rb_mod_", "rb_define_", "rb_undef",
@@ -93,14 +93,14 @@ static const char *const ruby_functions[] = {
 };
 
 static const char *const ruby_exceptions[] = {
-    "rb_thread_call_with_gvl",      /* makes a callback, while the native frames that called it are on another thread */
+    "rb_thread_call_with_gvl",      /* runs a callback on the fiber's thread; its caller is on an offload thread */
     "rb_thread_lock_native_thread", /* binds the Ruby thread to its native thread */
 };
 
 /*
- * Functions of libc that can wait, and do the same on any thread, whatever their arguments are. They are offloaded when
- * a program calls libc directly, as with Fiddle. All other functions of libc run in place then: they are quick, or may
- * depend on the thread.
+ * Functions of libc that can wait, or compute for long (qsort), and do the same on any thread, whatever their arguments
+ * are. They are offloaded when a program calls libc directly, with Fiddle. Such calls of other functions of libc run in
+ * place, because these are quick, or may depend on the thread.
  */
 static const char *const waiting_functions[] = {
     "sleep", "usleep", "nanosleep", "poll", "ppoll", "select", "pselect", "epoll_wait", "read", "pread", "pread64",

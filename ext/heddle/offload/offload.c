@@ -45,7 +45,7 @@ static VALUE serve_calls(VALUE data)
     return Qnil;
 }
 
-/* Makes the calling thread an offload thread: runs jobs until there was none for a while. */
+/* Makes the calling thread an offload thread: runs jobs until none has come for a while. */
 static VALUE offload_serve(VALUE self)
 {
     serving thread = {.thread = heddle_threads_attach()};
@@ -75,7 +75,7 @@ int rb_bug_reporter_add(void (*report)(FILE *to, void *data), void *data);
 static void report_crash(FILE *to, void *data)
 {
     const char *core = heddle_offload_core(), *name;
-    fprintf(to, "-- Heddle: native calls intercepted for offload (%s; HEDDLE_PROTECT=off prevents it) --\n",
+    fprintf(to, "-- Heddle: native calls intercepted for offload (%s; HEDDLE_PROTECT=off prevents interception) --\n",
             heddle_offload_on() ? "on" : "off now");
     fprintf(to, "rb_nogvl, rb_thread_call_without_gvl, rb_thread_call_without_gvl2, rb_thread_call_with_gvl in:\n");
     for (size_t i = 0; i < heddle_offload_library_count(); i++)
@@ -145,7 +145,7 @@ static VALUE set_list(heddle_policy_list which, VALUE list)
 }
 
 /*
- * The methods that set the lists of libraries in offload/policy.h, as X(verb, list). The first one is
+ * The methods that set the lists of libraries in offload/policy.h, as X(verb, list): the first row defines
  * Switch.deny_libraries.
  */
 #define LISTS(X) X(deny, DENIED) X(quick, QUICK) X(allow, ALLOWED) X(know_good, KNOWN_GOOD)
@@ -162,8 +162,8 @@ static VALUE offload_hook_libc(VALUE self, VALUE list)
 }
 
 /*
- * Sets the maximum number of jobs that run at once, each on its own thread. A few jobs that rarely wait (`prompt`, see
- * offload/job.h) may run in addition.
+ * Sets the maximum number of jobs that run at once, each on its own thread. A few more may run if they rarely wait
+ * (`prompt`, see offload/job.h).
  */
 static VALUE offload_limit_threads(VALUE self, VALUE limit)
 {

@@ -13,8 +13,8 @@ typedef struct {
 } open_record;
 
 /*
- * FILE_NAME is longer than the record. So if a version of Ruby passes the path instead of a record,
- * heddle_open_calls_note does not read beyond the end of the path.
+ * The paths of the trial calls. FILE_NAME is longer than an open_record: if a version of Ruby passes the path itself
+ * instead of a record, heddle_open_calls_note does not read beyond the end of the path.
  */
 static const char FILE_NAME[] = "/././././././dev/null", FOLDER_NAME[] = "/././././././.";
 

@@ -10,7 +10,7 @@
 
 #include <ruby.h>
 
-/* Makes the trial calls. If their functions are not found, every call that opens a file counts as one that may wait. */
+/* Makes the trial calls. If they don't show the functions, every call that opens a file counts as one that may wait. */
 void heddle_open_calls_learn(void);
 /*
  * Called for each native call that Ruby itself makes: records its function if it is a trial call of

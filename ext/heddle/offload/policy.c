@@ -16,7 +16,7 @@ static heddle_function *slots[SLOTS]; /* a hash table with open addressing, by a
 static heddle_function *all[MOST];
 static size_t count;
 static heddle_function others = {.path = "", .library = "(others)", .in_place = true, .class = HEDDLE_LIBRARY_IN_PLACE,
-                                .reason = "so many functions were called that this one has no record of its own"};
+                                .reason = "too many functions were called to keep a record of each"};
 static name_list lists[HEDDLE_LISTS];
 static const void *ruby, *ruby_base;
 static heddle_function *unreported; /* the function whose stall is reported next, or NULL */
@@ -94,7 +94,7 @@ heddle_library_class heddle_policy_class(const char *path, const void *address, 
     if (heddle_policy_is_listed(HEDDLE_LIST_DENIED, path))
         return HEDDLE_LIBRARY_DENIED;
     if (!address || !dladdr(address, &info)) {
-        snprintf(reason, size, "it does not belong to a library");
+        snprintf(reason, size, "the function does not belong to a library");
         return HEDDLE_LIBRARY_IN_PLACE;
     }
     if (info.dli_fbase == ruby_base)
@@ -110,7 +110,7 @@ heddle_library_class heddle_policy_class(const char *path, const void *address, 
     return judgement.safe ? HEDDLE_LIBRARY_JUDGED_SAFE : HEDDLE_LIBRARY_IN_PLACE;
 }
 
-/* Some functions of libc depend on the calling thread, so only functions that are known to wait are offloaded. */
+/* Of libc, only the functions that neutral_functions.c lists as waiting are offloaded. */
 static heddle_library_class class_in_libc(const heddle_function *function, char *reason, size_t size)
 {
     if (heddle_policy_is_listed(HEDDLE_LIST_DENIED, function->path))
@@ -139,8 +139,8 @@ static void classify_function(heddle_function *function)
 /* -- functions ----------------------------------------------------------------------------------------------------- */
 
 /*
- * Returns the only copy of this path, or NULL if out of memory. It is never freed, because time accounts of requests
- * refer to the libraries' names and compare their addresses.
+ * Returns the only copy of this path, or NULL if out of memory. The copy is never freed: time accounts of requests
+ * point to the library's name at its end, and tell libraries apart by these pointers.
  */
 static const char *copy_path(const char *path)
 {

@@ -1,12 +1,12 @@
 #pragma once
 
 /*
- * Records for each native function what is known about it, and decides where it runs: on an offload thread, or in place
- * (on the calling thread). The function's library decides whether an offload thread may call it at all. A function that
- * was measured to be quick runs in place only if its library is also on the list of quick libraries, whose functions
- * never wait for another fiber.
+ * Keeps a record of each native function, and decides where the function runs: on an offload thread, or in place (on
+ * the calling thread). The class of its library decides whether an offload thread may call it at all. If so, the
+ * function runs in place only while its calls are quick, and if its library is on the list of quick libraries, whose
+ * functions never wait for another fiber.
  *
- * All functions are called with the GVL. Uses no Ruby.
+ * The functions below are called with the GVL. Uses no Ruby.
  */
 
 #include "system.h"
@@ -44,8 +44,8 @@ typedef struct {
     bool in_place;
     /* its library may leave errors in OpenSSL's queue, which belongs to the thread (openssl_errors.h) */
     bool carries_errors;
-    int64_t blocked_for;     /* the longest time for which it has blocked the loop, if that was not reported yet; ns */
-    bool reported;           /* a stall of this function was reported once */
+    int64_t blocked_for;     /* the longest time for which it has blocked a loop, until that is reported; ns */
+    bool reported;           /* a stall of this function was reported; no further one will be */
     bool quick;   /* its library is on the list of quick libraries: the function runs in place while it is quick */
 } heddle_function;
 
@@ -55,9 +55,9 @@ typedef struct {
  */
 #define HEDDLE_QUICK_NS ((int64_t)50 * 1000)
 /*
- * The same limit for Ruby's own calls, which compute only in the kernel (ns). It is higher for two reasons: an
- * offloaded call wakes two threads, each of which may wait for a core; and a time slice of Ruby code delays the loop's
- * other fibers longer than this anyway.
+ * The same limit for native calls of Ruby itself (ns). It is higher for two reasons: an offloaded call wakes two
+ * threads, each of which may wait for a core; and a time slice of Ruby code delays the loop's other fibers longer than
+ * this anyway.
  */
 #define HEDDLE_QUICK_IN_RUBY_NS ((int64_t)200 * 1000)
 
@@ -96,8 +96,8 @@ int heddle_policy_set_list(heddle_policy_list list, const char *const *names, si
 bool heddle_policy_is_listed(heddle_policy_list list, const char *path);
 
 /*
- * Sets an address in Ruby's own library, or in the program that contains it. Must be called before the first function
- * is looked up.
+ * `address` is in Ruby's own library, or in the program that Ruby is linked into. Must be called before the first
+ * function is looked up.
  */
 void heddle_policy_set_ruby(const void *address);
 /*
@@ -113,11 +113,11 @@ void heddle_policy_relocate(void);
 heddle_library_class heddle_policy_class(const char *path, const void *address, char *reason, size_t size);
 const char *heddle_policy_class_name(heddle_library_class class);
 
-/* Records, for the report, that the function has blocked the loop for `wall` ns. */
+/* Records that the function has blocked a loop for `wall` ns, which is reported later. */
 void heddle_function_report_stall(heddle_function *function, int64_t wall);
 /*
- * Returns a function that has blocked the loop and was not reported yet, or NULL. Sets `blocked_for` (ns), and marks
- * the function as reported.
+ * Returns a function that has blocked a loop and was not reported yet, or NULL. Sets `blocked_for` (ns), and marks the
+ * function as reported.
  */
 const heddle_function *heddle_policy_take_unreported(int64_t *blocked_for);
 

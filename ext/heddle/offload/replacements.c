@@ -46,7 +46,7 @@ void *heddle_timed_call_run(void *data)
     return result;
 }
 
-/* If a call in place takes longer than this (ns), the report of the stall names its function. */
+/* If a call in place takes longer than this (ns), it counts as a stall of its function, which is reported. */
 static const int64_t BLOCKING_NS = 20 * 1000 * 1000;
 
 void heddle_timed_call_record(heddle_function *known, const heddle_timed_call *call)
@@ -101,8 +101,8 @@ static bool is_inline_in_extension(const heddle_function *known, int flags)
 }
 
 /*
- * Runs the call on this thread. If `loop` is not NULL, the fiber's time limits end the call. Ruby's own calls don't
- * need that, because they are quick.
+ * Runs the call on this thread. If `loop` is not NULL, the fiber's time limits end the call. For native calls of Ruby
+ * itself, `loop` is NULL: those that run in place are quick.
  */
 static void *call_in_place(heddle_loop *loop, heddle_function *known, heddle_timed_call *call,
                            rb_unblock_function_t *unblock, void *unblock_data, int flags)
@@ -190,8 +190,8 @@ void *heddle_replaced_ruby_nogvl(void *(*function)(void *), void *data, rb_unblo
 }
 
 /*
- * Callbacks of jobs that are not core functions run here, on the job's thread: for example a garbage collection that an
- * allocation of the extension has started.
+ * A job that is not a core function gets here when, for example, an allocation of the extension starts a garbage
+ * collection. Then the callback runs here, on the job's thread.
  */
 void *heddle_replaced_ruby_with_gvl(void *(*function)(void *), void *data)
 {

@@ -1,8 +1,10 @@
 #pragma once
 
 /*
- * The functions that replace Ruby's functions in import tables (imports.c). At every call, a replacement either lets an
- * offload thread make the call, or calls Ruby's own function in place, that is, on the calling thread.
+ * The functions that replace Ruby's functions in import tables (imports.c). Those for rb_nogvl and its variants decide
+ * at every call whether an offload thread makes the call, or Ruby's own function makes it in place, that is, on the
+ * calling thread. The one for rb_thread_call_with_gvl lets the job's fiber run the callbacks of an offloaded call. The
+ * one for rb_thread_check_ints also raises postponed exceptions.
  */
 
 #include "offload/policy.h"
@@ -26,7 +28,7 @@ typedef enum {
 
 void heddle_offload_method(ID method, heddle_method_kind kind);
 
-/* Replaces rb_nogvl for extensions. */
+/* Replace Ruby's functions with these names for extensions. */
 void *heddle_replaced_nogvl(void *(*function)(void *), void *data, rb_unblock_function_t *unblock, void *unblock_data,
                             int flags);
 void *heddle_replaced_without_gvl(void *(*function)(void *), void *data, rb_unblock_function_t *unblock,
@@ -36,7 +38,7 @@ void *heddle_replaced_without_gvl2(void *(*function)(void *), void *data, rb_unb
 void *heddle_replaced_with_gvl(void *(*function)(void *), void *data);
 void heddle_replaced_check_ints(void);
 
-/* Replaces rb_nogvl for Ruby's own library. */
+/* Replace rb_nogvl and rb_thread_call_with_gvl for Ruby's own library. */
 void *heddle_replaced_ruby_nogvl(void *(*function)(void *), void *data, rb_unblock_function_t *unblock,
                                  void *unblock_data, int flags);
 void *heddle_replaced_ruby_with_gvl(void *(*function)(void *), void *data);

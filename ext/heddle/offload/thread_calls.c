@@ -62,8 +62,8 @@ void *heddle_threads_call_back(heddle_job *job, void *(*function)(void *data), v
     /*
      * From here until the job ends, the garbage collector scans the registers, and the stack from this frame to the
      * frame that has called the native function, as Ruby does for rb_thread_call_with_gvl. _setjmp alone does not
-     * suffice, because some libcs store registers encoded. So __builtin_unwind_init also stores the callee-saved
-     * registers in this frame.
+     * suffice, because some libcs encode the registers that it stores. So __builtin_unwind_init stores the callee-saved
+     * registers in this frame, too.
      */
     __builtin_unwind_init();
     volatile uintptr_t lowest = (uintptr_t)&saved;

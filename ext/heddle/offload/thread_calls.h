@@ -18,7 +18,7 @@ struct heddle_offload_thread {
     bool leave; /* heddle_threads_serve must return */
     /* how many threads are calling the unblocking function of its job; the job must not end meanwhile */
     unsigned interrupting;
-    jmp_buf left;          /* where longjmp goes when a callback has raised */
+    jmp_buf left;          /* where longjmp goes when a callback has raised, or when the job was abandoned in one */
     heddle_native_frames frames;
     heddle_offload_thread *next, *previous;
 };
@@ -26,11 +26,13 @@ struct heddle_offload_thread {
 extern pthread_mutex_t heddle_threads_lock; /* Protects jobs, their queues and their threads. */
 
 /*
- * Like heddle_threads_interrupt, for a caller that holds the lock. Releases the lock while the library's unblocking
- * function runs, because that function may wait for a lock of the library. As in Ruby, the unblocking function is
- * called only once. If the job has HEDDLE_UNBLOCK_BY_SIGNAL instead, each call sends a signal.
+ * Like heddle_threads_interrupt, for a caller that holds the lock. Releases the lock while the job's unblocking
+ * function runs, because that may wait for a lock of the native library it belongs to. As in Ruby, the unblocking
+ * function is called only once. If the job has HEDDLE_UNBLOCK_BY_SIGNAL instead, each interruption sends a signal.
  */
 void heddle_threads_interrupt_locked(heddle_job *job);
 
-/* Runs the job's function on this thread. Also returns NULL when a callback has raised. */
+/*
+ * Runs the job's function on this thread. Also returns NULL if a callback has raised, or the job was abandoned in one.
+ */
 void *heddle_thread_run_function(heddle_offload_thread *thread, heddle_job *job);

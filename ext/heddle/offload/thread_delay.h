@@ -9,7 +9,7 @@
 #include "system.h"
 
 void heddle_debug_delay(void);
-/* Adds a pause of up to `most` ns before and after every call; 0: none. */
+/* Adds a pause of up to `most` ns before and after every call. If `most` is 0, there are no pauses. */
 void heddle_threads_set_delay(int64_t most, unsigned seed);
 #else
 static inline void heddle_debug_delay(void)

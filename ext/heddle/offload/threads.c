@@ -14,7 +14,7 @@
 #endif
 
 /*
- * If there are at least this many threads, plus one for each core, another thread is started only for a job that was
+ * When there are SOFT_LIMIT threads and one more for each core, further ones are started only for a job that has been
  * queued for HEDDLE_OVERDUE_NS.
  */
 enum { SOFT_LIMIT = 64 };
@@ -32,8 +32,7 @@ static const int64_t START_LIMIT = HEDDLE_SECOND;
 static const time_t IDLE_SECONDS = 5;
 
 /*
- * A job that is expected to compute must have run for this time before Heddle checks whether its thread sleeps instead,
- * ns.
+ * How long a job that is expected to compute must have run before Heddle checks whether its thread sleeps instead, ns.
  */
 static const int64_t RECHECK_AFTER = 20 * 1000 * 1000;
 
@@ -326,7 +325,7 @@ void heddle_threads_detach(heddle_offload_thread *thread)
     free(thread);
 }
 
-/* Called with the lock held, after the job's result was set. */
+/* Called with the lock held, after `result` or `left` of the job was set. */
 static void end_job(heddle_offload_thread *thread, heddle_job *job)
 {
     while (thread->interrupting) /* `answered` is also signalled when an interruption has ended */
@@ -422,8 +421,8 @@ static bool spin_for_job(void)
 }
 
 /*
- * Waits for a job, or until the thread must leave. Returns false after IDLE_SECONDS. Called with the lock held;
- * releases it meanwhile.
+ * Waits for a job, or until the thread must leave. Returns false if neither happens within IDLE_SECONDS. Called with
+ * the lock held; releases it meanwhile.
  */
 static bool wait_for_job(heddle_offload_thread *thread)
 {

@@ -6,8 +6,9 @@
  * without the GVL (heddle_threads_serve), and returns only to handle an interrupt or to end. The caller creates the
  * threads. These functions use no Ruby, and may be called on any thread unless their comments say otherwise.
  *
- * Running jobs may wait for a queued job, such as an unlock. So beyond a soft limit, more threads are started slowly,
- * up to the limit. At the limit, jobs remain queued; queued jobs can be withdrawn.
+ * All running jobs may wait for something that a queued job does, such as releasing a lock. So beyond a soft limit,
+ * more threads are still started for jobs that remain queued, but slowly, and only up to the limit. At the limit, jobs
+ * remain queued; queued jobs can be withdrawn.
  */
 
 #include "offload/job.h"
@@ -23,12 +24,12 @@ void heddle_threads_setup(void);
  */
 enum { HEDDLE_THREADS_DEFAULT_LIMIT = 512 };
 void heddle_threads_set_limit(unsigned limit);
-/* Has the number of running jobs reached the limit? */
+/* Has the number of running jobs, without the prompt ones, reached the limit? */
 bool heddle_threads_are_full(void);
 
 /*
- * Queues the job. If it returns true, the caller must start one more thread, or call heddle_threads_report_unstarted if
- * it can't.
+ * Queues the job. Returns true if the caller must start one more thread; if it can't, it must call
+ * heddle_threads_report_unstarted.
  */
 bool heddle_threads_submit(heddle_job *job);
 void heddle_threads_report_unstarted(void);
@@ -36,19 +37,19 @@ void heddle_threads_report_unstarted(void);
 /* The interval in ns at which the fiber of a queued job calls heddle_threads_check_overdue. */
 #define HEDDLE_OVERDUE_NS ((int64_t)20 * 1000 * 1000)
 /*
- * Called each time that a queued job has waited for HEDDLE_OVERDUE_NS. If it returns true, the caller must start one
- * more thread, which then runs the oldest job that may run. It returns true only for the first job of a queue
- * (threads.c has a queue for each kind of job). If the loop of the first job is blocked and does not call this
- * function, it also returns true for a later job, after three times HEDDLE_OVERDUE_NS.
+ * Called each time that a queued job has waited for another HEDDLE_OVERDUE_NS. Returns true if the caller must start
+ * one more thread, which then runs the oldest job that may run. Usually the result is true only for the first job of a
+ * queue (threads.c has a queue for each kind of job). If the first job's loop is blocked, and so does not call this
+ * function, the result may also be true for a later job, after three times HEDDLE_OVERDUE_NS.
  */
 bool heddle_threads_check_overdue(heddle_job *job);
 
 /* Removes a job from its queue. Returns false if the job has begun already. */
 bool heddle_threads_withdraw(heddle_job *job);
 /*
- * Interrupts a running job, so that it ends early. The caller must repeat this, because the interruption has no effect
- * if the job is just about to make its system call. The job's `unblock`, if the library has given one, is called only
- * the first time. Called by the job's fiber.
+ * Interrupts a running job, so that it ends early: sends a signal, or calls the job's unblocking function, if it has
+ * one of its own. The caller must repeat this, because a signal has no effect if the job is just about to make its
+ * system call. The unblocking function is called only the first time. Called by the job's fiber.
  */
 void heddle_threads_interrupt(heddle_job *job);
 /*
@@ -69,12 +70,12 @@ heddle_offload_thread *heddle_threads_attach(void);
  * without the GVL.
  */
 bool heddle_threads_serve(heddle_offload_thread *thread);
-/* Makes heddle_threads_serve return, and interrupts its job. */
+/* Called when Ruby interrupts the thread: makes heddle_threads_serve return, and interrupts the job that it runs. */
 void heddle_threads_leave(heddle_offload_thread *thread);
 /*
  * Called when Ruby has left the job's function and heddle_threads_serve by longjmp: a callback that ran on this thread,
  * and not through heddle_threads_call_back, has raised `exception`, or the thread was killed in it (`exception` is 0).
- * Ends the job; its fiber then raises. Returns false if the thread had no job.
+ * Ends the job; the job's fiber then raises the exception, or a ThreadError. Returns false if the thread had no job.
  */
 bool heddle_threads_end_left_job(heddle_offload_thread *thread, uintptr_t exception);
 void heddle_threads_detach(heddle_offload_thread *thread);
@@ -107,8 +108,8 @@ typedef struct {
     unsigned threads, idle, queued, running, computing, cores;
     unsigned limit;
     /*
-     * jobs that have ended; threads started because a queued job was overdue; how often a job was submitted or overdue
-     * while the limit was reached
+     * `jobs`: jobs that have ended. `grown`: threads that were started because a queued job was overdue. `full`: how
+     * often a job was submitted or overdue while the limit was reached
      */
     uint64_t jobs, grown, full;
 } heddle_threads_statistics;
