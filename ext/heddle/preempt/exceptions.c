@@ -1,6 +1,6 @@
 /*
- * Keeps the exceptions that are raised for a preempted fiber, and tests where Ruby would raise them. preempt.c decides
- * which one a preempted fiber raises, and pending_exceptions.c what its next wait raises.
+ * Keeps the exceptions that are raised for a preempted fiber, and tests whether Ruby would raise them at this point.
+ * preempt.c decides which one a preempted fiber raises, and pending_exceptions.c which one its next wait raises.
  */
 
 #include "preempt/preempt.h"
@@ -95,9 +95,9 @@ typedef struct {
 } probe;
 
 /*
- * Sets the flag that Thread#raise sets, and tests whether Ruby would act on it here. Then calls a method (alive?),
- * because Ruby handles interrupts when a method returns: that clears the flag and raises a pending exception, unless
- * Thread.handle_interrupt delays it.
+ * Sets the flag that Thread#raise sets, and tests whether Ruby would act on it here. Then calls a method (alive?). When
+ * the method returns, Ruby handles interrupts: it clears the flag and raises a pending exception, unless
+ * Thread.handle_interrupt delays the exception.
  */
 static VALUE take_interrupts(VALUE data)
 {

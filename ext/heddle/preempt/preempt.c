@@ -71,7 +71,7 @@ static void take_error(preemption *self, VALUE error)
  * Does the fiber run a TracePoint's block? To find out, switches to the starter fiber (scheduler/starter.h) and back:
  * within such a block, Ruby reports no trace events, so follow_switch is not called. The block must not be preempted:
  * Ruby prevents a thread from handling two events at the same time, but does not prevent two fibers of the thread from
- * doing so. With the gem debug, two fibers would stop at the same step.
+ * doing so. In a program that uses the debug gem, two fibers would stop at the same step.
  */
 static bool runs_trace_block(preemption *self)
 {
@@ -136,8 +136,10 @@ static void deliver_error(preemption *self)
 }
 
 /*
- * Lets the other fibers run, then makes this fiber raise an exception that has arrived for it meanwhile. Returns false
- * if the fiber no longer belongs to the loop, because the loop was closed or this is a forked child.
+ * If an exception is already due for this fiber, makes the fiber raise it. Otherwise lets the other fibers run, then
+ * makes this fiber raise `kept` (see heddle_exception_would_be_raised), or an exception that has arrived for it
+ * meanwhile. Returns false if the fiber no longer belongs to the loop, because the loop was closed or this is a forked
+ * child.
  */
 static bool preempt_fiber(heddle_loop *loop, VALUE kept)
 {
@@ -173,7 +175,7 @@ static bool preempt_fiber(heddle_loop *loop, VALUE kept)
 static bool has_other_work(heddle_loop *loop)
 {
     if (!heddle_loop_is_running(loop))
-        return true; /* the loop does not run yet; this fiber's first wait returns to the code that started it */
+        return true; /* the loop does not run yet; a switch continues the code that has started this fiber */
     if (heddle_token_ring_count(&loop->ready) || heddle_token_ring_count(&loop->preempted) || loop->work_waits ||
         loop->current->parent_park || loop->preempt.ending)
         return true;
@@ -364,15 +366,15 @@ static void follow_gvl(int wants)
 
 static bool exit_handler_registered;
 
-/* Has the main thread run the exit handlers? Afterwards it kills the other threads. */
+/* Has the main thread run the exit handlers? Then it is no longer alive, and it kills the other threads. */
 static bool has_program_ended(void)
 {
     return !RTEST(rb_funcall(rb_thread_main(), rb_intern("alive?"), 0));
 }
 
 /*
- * After the end of the program no fiber runs again, as in Ruby; this includes preempted fibers. From then on no fiber
- * is preempted, so a fiber that ran again and computed endlessly would keep the process from exiting.
+ * If the program has ended, abandons all preempted fibers. As in Ruby, no fiber runs after the end of the program. From
+ * then on no fiber is preempted, so one that ran again and computed endlessly would keep the process from exiting.
  */
 static void end_preempted(heddle_loop *loop)
 {

@@ -28,8 +28,8 @@
 bool heddle_exception_deliver(heddle_loop *loop, VALUE exception);
 
 /*
- * Makes the fiber raise the exception at its next wait. That of a passed Timeout.timeout may be raised earlier, when
- * the fiber is preempted.
+ * Makes the fiber raise the exception at its next wait. The exception of a Timeout.timeout that has expired is raised
+ * earlier if the fiber is preempted before.
  */
 void heddle_exception_postpone(heddle_fiber *fiber, VALUE exception);
 
@@ -47,11 +47,11 @@ bool heddle_exception_is_own(VALUE error);
 
 /*
  * Would Ruby raise a pending exception of the thread here? Ruby delays exceptions in finalizers, for example, and newer
- * versions also in hooks that wake fibers. A delayed exception belongs to the thread, which may then switch to another
- * fiber. If an earlier preemption has added an exception for this fiber to the thread, and Thread.handle_interrupt
- * still delays it, this function takes the exception from the thread. If the thread raises an exception during the
- * test, this function catches it. In both cases stores the exception in `kept`, and the caller must deliver it again.
- * Otherwise sets `kept` to Qundef.
+ * versions also in hooks that wake fibers. A delayed exception belongs to the thread: after a switch, another fiber
+ * would raise it. So if an earlier preemption has added an exception for this fiber to the thread, and
+ * Thread.handle_interrupt still delays it, this function takes the exception from the thread. If the thread raises an
+ * exception during the test, this function catches it. In both cases stores the exception in `kept`, and the caller
+ * must deliver it again. Otherwise sets `kept` to Qundef.
  */
 bool heddle_exception_would_be_raised(heddle_loop *loop, VALUE *kept);
 

@@ -12,7 +12,8 @@
 
 typedef struct {
     /*
-     * kept alive by the caller's stack, or by the helper thread's stack after it has started; not used if `abandoned`
+     * kept alive: both are on the caller's stack, and on the helper thread's once that has started; not used if
+     * `abandoned`
      */
     VALUE thread, exception;
     bool abandoned, started;

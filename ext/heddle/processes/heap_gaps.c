@@ -6,11 +6,11 @@
 
 /*
  * In bytes. Gaps of SPARED bytes and more are not filled: malloc_trim returns their whole pages to the system, so the
- * kernel never copies these pages for a child. While the smaller gaps are filled, these gaps are allocated in blocks of
- * MOST_SPARED bytes and less, so that malloc does not split them. Afterwards they are freed.
+ * kernel never copies these pages for a child. Before the smaller gaps are filled, the larger ones are allocated, in
+ * blocks of MOST_SPARED bytes and less, so that malloc does not split them. Afterwards the larger ones are freed.
  */
 enum { SPARED = 4096, MOST_SPARED = 65536, ALIGNMENT = 2 * sizeof(size_t) };
-/* How many blocks of one size malloc's cache of a thread holds by default, at most, in any version of glibc. */
+/* malloc's cache of a thread holds at most this many blocks of one size, with the defaults of any version of glibc. */
 enum { MOST_FOREIGN = 16 };
 
 struct gap {
@@ -48,8 +48,9 @@ static void free_gaps(struct gap **list)
 }
 
 /*
- * Allocates the gaps of this size, and returns their bytes. When there are no more, malloc takes memory from the end of
- * the heap. Before that, it takes blocks from the thread's cache, some of which may belong to other threads' heaps.
+ * Allocates all gaps of this size, and returns their total size. A block beyond the heap's end shows that no gap is
+ * left. Blocks elsewhere come from the thread's cache, which may hold up to MOST_FOREIGN blocks of other threads'
+ * heaps.
  */
 static size_t take_gaps(const struct heap *heap, size_t size, struct gap **gaps)
 {

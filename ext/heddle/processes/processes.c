@@ -1,4 +1,4 @@
-/* Heddle::Native::Processes: system calls and functions of CRuby that the server's processes need. */
+/* Heddle::Native::Processes: system calls, and functions of CRuby and malloc, that the server's processes need. */
 
 #include "binding.h"
 
@@ -31,15 +31,15 @@ static VALUE adopt_orphans(VALUE self)
 
 #ifdef PR_SET_PDEATHSIG
 /*
- * The parent has ended. If that was only the process between the master and this one, the master is the parent now. But
- * while several threads of that process end, first another one of them becomes the parent: then there is a second
- * signal, which takes the alarm back.
+ * The parent has ended: either the master, or a process between it and this one, so that the master is the parent now.
+ * But while the threads of such a process end, the kernel first makes another one of them the parent, which looks like
+ * the end of the master. Then a second signal comes when the master is the parent, and takes the alarm back.
  */
 static void handle_orphaned(int number)
 {
     static void (*previous)(int) = SIG_ERR; /* the handler of SIGALRM before the alarm; SIG_ERR: there is no alarm */
     if (getppid() != master) {
-        alarm(grace); /* first: it also stops a timer of the application, whose signal would end this process at once */
+        alarm(grace); /* comes first: it replaces a timer of the application, whose SIGALRM would end the process now */
         previous = previous == SIG_ERR ? signal(SIGALRM, SIG_DFL) : previous;
     } else if (previous != SIG_ERR) {
         alarm(0);
