@@ -228,7 +228,8 @@ static bool read_record(heddle_fanout *fanout)
 }
 
 /*
- * Reads a record only after all subscribers have received the records before it, which keeps the order in each topic.
+ * Delivers the new messages of the log. A broadcast begins only after the previous one has ended, which keeps the order
+ * in each topic.
  */
 static void read_log(heddle_fanout_wait *wait)
 {

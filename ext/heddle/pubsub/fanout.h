@@ -28,8 +28,8 @@
  *
  * All operations may call heddle_unsubscribe for this subscriber and for others, and may free their records: the
  * delivery continues with the next subscriber that still exists. Operations must not call heddle_subscribe for the
- * topic whose message is being delivered. A subscriber that is added during a delivery does not get the message of this
- * delivery.
+ * topic whose message is being delivered. A subscriber that is added between two ticks of a delivery does not get the
+ * message of this delivery.
  *
  * Slow readers
  *

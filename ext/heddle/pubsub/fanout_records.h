@@ -19,8 +19,8 @@ struct heddle_topic {
 };
 
 /*
- * The cursor of a running delivery. heddle_unsubscribe advances it if its subscriber ends. A cursor is on the C stack
- * and in the list `deliveries`, except for the broadcast's cursor, which is in the broadcast's record.
+ * The cursor of a running delivery. If a subscriber that it points to ends, heddle_unsubscribe corrects it. A cursor is
+ * on the C stack and in the list `deliveries`, except for the broadcast's cursor, which is in the broadcast's record.
  */
 typedef struct heddle_delivery heddle_delivery;
 struct heddle_delivery {
@@ -37,7 +37,7 @@ enum {
 /*
  * A broadcast: the delivery of messages of one topic, which are consecutive in the log, to some of the topic's
  * subscribers in each tick. A subscriber gets all of the messages in the same tick, so they are sent together. The
- * fan-out's object marks them.
+ * fan-out's object marks the messages.
  */
 typedef struct {
     heddle_delivery delivery; /* not in the list `deliveries`, which has only deliveries that end in this tick */

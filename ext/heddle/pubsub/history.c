@@ -68,12 +68,15 @@ bool heddle_history_forgot_since(const heddle_history *history, const char *name
         return false;
     for (int i = 0; i < HEDDLE_HISTORY_WAYS; i++) {
         if (is_used(history, &set->ways[i]) && set->ways[i].published < time)
-            return false; /* the oldest topic is forgotten first, so no newer topic was forgotten */
+            return false; /* the oldest topics are forgotten first, and even this older one is still here */
     }
     return true;
 }
 
-/* Chooses the topic's entry in the table, and writes its number and its present content to the journal. */
+/*
+ * Chooses the topic's entry in the table. Writes to the journal: the entry's number, its present content or that of a
+ * new entry, and `forgotten` of its set.
+ */
 static void choose_entry(const heddle_history *history, const char *name, size_t size, heddle_history_journal *journal)
 {
     heddle_topic_hash hash = hash_of(history, name, size);

@@ -11,10 +11,11 @@
  * new epoch, or when messages are lost.
  *
  * One process at a time writes, under a robust mutex. If a process ends while it holds the mutex, its message is either
- * in the history or not, but never in part: the words that must change together are first written to a journal, which
- * the next owner of the mutex applies. An LSN (log sequence number, as in PostgreSQL) is a place in the log: the number
- * of bytes that were written before it. Readers of the log need no lock: a copy is valid if the tail has not passed the
- * record meanwhile. Uses no Ruby.
+ * in the history or not, but never in part: the words that must change together are first written to a journal. If the
+ * process ends before it has applied the journal, the next owner of the mutex applies it. An LSN (log sequence number,
+ * as in PostgreSQL) is a place in the log: the number of bytes that were written before it. Readers of the log need no
+ * lock: a copy of a record is valid if the log's tail, the LSN before which bytes may be overwritten, has not passed
+ * the record meanwhile. Uses no Ruby.
  */
 
 #include "net/shared_memory.h"
@@ -111,7 +112,7 @@ void heddle_history_wake(const heddle_history *history);
 uint64_t heddle_history_head(const heddle_history *history);
 /*
  * Reads the metadata of the record at this LSN, or of the next record after padding. Returns 1 if it has read a record,
- * 0 if there is none yet, or -ENODATA if it was overwritten.
+ * 0 if there is none yet, or -ENODATA if it was overwritten or is invalid.
  */
 int heddle_history_check_record(const heddle_history *history, uint64_t lsn, heddle_history_record *record);
 /*
@@ -136,8 +137,8 @@ int64_t heddle_history_offset_before(heddle_history *history, const char *topic,
                                      heddle_history_state *state);
 /*
  * Finds the LSNs of the topic's messages after the offset `since`, oldest first. Returns their number, -ENODATA if some
- * of them are no longer in the history or `since` was never assigned, -ESTALE if the history has another generation, or
- * -ETIMEDOUT. Sets `*offset` to an offset after which the topic has no message.
+ * of them can't be replayed or, without a backend, `since` was never assigned, -ESTALE if the history has another
+ * generation, or -ETIMEDOUT. Sets `*offset` to an offset after which the topic has no message, except with -ETIMEDOUT.
  */
 int heddle_history_find(heddle_history *history, const char *topic, size_t size, uint32_t generation, uint64_t since,
                         uint64_t lsns[HEDDLE_HISTORY_MESSAGES], uint64_t *offset);

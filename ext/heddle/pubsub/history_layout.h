@@ -22,7 +22,7 @@ typedef struct {
 } heddle_history_topic;
 
 typedef struct {
-    uint64_t forgotten;  /* the highest offset of topics that were removed from this set */
+    uint64_t forgotten;  /* the highest `offset` of the topics that were removed from this set */
     uint64_t generation; /* the history's generation in which `forgotten` was set */
     heddle_history_topic ways[HEDDLE_HISTORY_WAYS];
 } heddle_history_topic_set;

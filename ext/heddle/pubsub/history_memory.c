@@ -166,7 +166,7 @@ void heddle_history_commit(heddle_history *history)
 /* On musl the timeout can only use the wall clock, so the wait takes longer if the clock is set back meanwhile. */
 static int lock_with_limit(pthread_mutex_t *mutex)
 {
-#if defined(HAVE_PTHREAD_MUTEX_CLOCKLOCK) && !defined(__SANITIZE_THREAD__) /* the sanitizer lacks clocklock */
+#if defined(HAVE_PTHREAD_MUTEX_CLOCKLOCK) && !defined(__SANITIZE_THREAD__) /* ThreadSanitizer lacks clocklock */
     struct timespec until = heddle_clock_after(CLOCK_MONOTONIC, LOCK_TIMEOUT);
     return pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, &until);
 #else

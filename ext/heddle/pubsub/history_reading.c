@@ -1,4 +1,4 @@
-/* Reads a history. The log is read without the mutex, the table of topics with the mutex. */
+/* Reads a history. The log can be read without the mutex, the table of topics only with the mutex. */
 
 #include "pubsub/history_layout.h"
 

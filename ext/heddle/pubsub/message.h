@@ -1,9 +1,9 @@
 #pragma once
 
 /*
- * A message that is being delivered to the subscribers of this loop. During the delivery, the fan-out or the C stack of
- * the delivering function marks and pins its Strings. A subscriber must mark the Strings that it keeps longer, as an
- * output queue does.
+ * A message that is being delivered to the subscribers of this loop. During the delivery, its Strings are kept alive:
+ * the fan-out marks them, or they are on the C stack of the delivering function. A subscriber must mark the Strings
+ * that it keeps longer, as an output queue does.
  */
 
 #include <ruby.h>

@@ -233,9 +233,9 @@ static VALUE subscription_close(VALUE self)
 /*
  * call-seq: Heddle::PubSub::Subscription.statistics(scheduler) -> Hash
  *
- * Statistics of this loop: the present numbers of subscribers and topics; and, since the loop began, the numbers of
- * messages that were delivered and dropped, of resets, and of subscribers that were closed because they were too slow.
- * May be called on any thread.
+ * Statistics of the scheduler's loop: the present numbers of subscribers and topics; and, since the loop began, the
+ * numbers of messages that were delivered and dropped, of resets, and of subscribers that were closed because they were
+ * too slow. May be called on any thread.
  */
 static VALUE read_statistics(VALUE self, VALUE scheduler)
 {

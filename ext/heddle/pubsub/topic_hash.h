@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * SipHash-2-4 with 128 bits (Aumasson and Bernstein, 2012), which identifies a topic in the table of a history. The key
- * is random, so that clients can't find two topics with the same hash. Uses no Ruby.
+ * SipHash-2-4 (Aumasson and Bernstein, 2012) with a result of 128 bits, which identifies a topic in the table of a
+ * history. The key is random, so that clients can't find two topics with the same hash. Uses no Ruby.
  */
 
 #include "system.h"

@@ -42,8 +42,8 @@ static env_builder *builder_of(VALUE self)
 }
 
 /*
- * The number of pairs for which an env has room before its table grows. A browser's request needs about as many. Twice
- * this room costs 40 ns; a table that grows costs 80 ns.
+ * The number of pairs for which an env has room before its table grows. A browser's request needs about as many. Room
+ * for twice as many would cost each request 40 ns; a table that grows costs a request 80 ns.
  */
 enum { USUAL_PAIRS = 31 };
 
@@ -141,7 +141,10 @@ static VALUE own_name(env *env)
     return strchr(text, ':') ? rb_sprintf("[%s]", text) : heddle_env_string(text, strlen(text));
 }
 
-/* The host of a target in absolute form replaces the Host field (RFC 9112, 3.2.2). */
+/*
+ * Copies the template, and adds the host and the client. The host is from the field Host, or from the target if that is
+ * in absolute form (RFC 9112, 3.2.2).
+ */
 static void start_env(env *env)
 {
     heddle_env_memory *memory = &env->parts->memory;
@@ -180,8 +183,8 @@ _Static_assert(HEDDLE_FIELD_COUNT <= 64, "a bit for each field");
  * `seen` has a bit for each known name that has occurred. If names with an underscore are kept, such a name may have
  * the same env key as a known name.
  *
- * No standard defines a field `Proxy`. In an env it would be HTTP_PROXY, which HTTP clients, and programs started with
- * that env, would use as the proxy of their own requests (CVE-2016-5385 and others, "httpoxy").
+ * A field `Proxy`, which no standard defines, is left out. In an env it would be HTTP_PROXY, which HTTP clients, and
+ * programs started with that env, would use as the proxy of their own requests (CVE-2016-5385 and others, "httpoxy").
  */
 static void add_fields(env *env)
 {
@@ -266,7 +269,7 @@ static void report_underscore(const env *env)
 }
 
 /*
- * If the peer is a trusted proxy, takes the scheme from its fields. Otherwise removes all HEDDLE_FORWARDED_FIELDS,
+ * If the peer is a trusted proxy, takes the scheme from HEDDLE_FORWARDED_FIELDS. Otherwise removes all of these fields,
  * because Rack and Rails would accept them from any client.
  */
 static void judge_scheme(env *env)

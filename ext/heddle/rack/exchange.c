@@ -1,4 +1,4 @@
-/* Rack's view of an exchange (a request and its response): its env, and plain responses in one call. */
+/* Rack's view of an exchange (a request and its response): its env, plain responses in one call, and Stream#write. */
 
 #include "binding.h"
 #include "http/exchange_ruby.h"
@@ -116,10 +116,10 @@ static VALUE rack_env(VALUE self, VALUE builder, VALUE object, VALUE finished)
     return env;
 }
 
-/* Heddle::Rack::Stream#write; the documentation is there. */
+/* Heddle::Rack::Stream#write, documented in lib/heddle/rack/stream.rb. */
 static VALUE stream_write(int argc, VALUE *argv, VALUE self)
 {
-    /* reads only one instance variable, because a look-up takes as long as the write itself */
+    /* reads only one instance variable, because each look-up takes as long as the write itself */
     heddle_exchange_handle *handle = heddle_exchange_handle_of(rb_ivar_get(self, rb_intern("@exchange")));
     if (argc == 1 && !RTEST(rb_mutex_locked_p(handle->lock)) && heddle_exchange_write_piece(handle, argv[0]))
         return LONG2NUM(RSTRING_LEN(argv[0]));

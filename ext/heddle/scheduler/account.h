@@ -2,10 +2,10 @@
 
 /*
  * The time account of a request: how the request has spent its time. The code that parks a fiber names the part of the
- * account that the wait counts as. The clock is read only when a fiber is switched away, becomes ready, or continues. A
- * request that never waits costs one reading of the clock. The fiber that serves the request shares the record with the
- * fibers that it starts. The time of those fibers is counted separately, in `tasks`. All times are CLOCK_MONOTONIC, ns.
- * Uses no Ruby.
+ * account that the wait counts as. The clock is read when a request begins or ends, and when a fiber is switched away,
+ * becomes ready, or continues. Requests that never wait, and that a fiber serves one right after another, cost one
+ * reading each. The fiber that serves the request shares the record with the fibers that it starts. The time of those
+ * fibers is counted separately, in `tasks`. All times are CLOCK_MONOTONIC, ns. Uses no Ruby.
  */
 
 #include "selector/clock.h"
