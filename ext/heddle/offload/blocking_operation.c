@@ -22,7 +22,7 @@ static void *execute_operation(void *data)
     call->cancelled = rb_fiber_scheduler_blocking_operation_execute(call->operation) != 0;
     /*
      * Ruby's own unblocking function repeats its signal until the thread acquires the GVL. These signals must not
-     * interrupt another job, so the thread ends after this one.
+     * interrupt another job, so the thread acquires the GVL before its next one.
      */
     if (call->cancelled)
         heddle_threads_current()->last = true;
@@ -48,9 +48,9 @@ static VALUE offload_operation_p(VALUE self, VALUE object)
 }
 
 /*
- * Runs the operation on an offload thread, and returns true. Returns false if it could not be begun, so that the caller
- * must run it in place. Returns nil if the calling fiber can't use the offload threads, or if `object` is not a
- * blocking operation.
+ * Runs the operation on an offload thread, and returns true. Returns false if that was not possible, so that the caller
+ * must run the operation in place. Returns nil if the calling fiber can't use the offload threads, or if `object` is
+ * not a blocking operation.
  */
 static VALUE offload_run_operation(VALUE self, VALUE object, VALUE file)
 {
@@ -73,7 +73,7 @@ static VALUE offload_run_operation(VALUE self, VALUE object, VALUE file)
     };
     if (!heddle_offload_run(loop, &job, RTEST(file) ? &files : &others, HEDDLE_CALL_ENDS_EARLY))
         return Qfalse;
-    /* The thread had to end before the operation began. Ruby must not treat that as a success. */
+    /* The operation was not begun, because the thread had to end. Ruby must not treat that as a success. */
     if (call.cancelled && !call.interrupted)
         rb_syserr_fail(EINTR, "blocking operation");
     RB_GC_GUARD(object);

@@ -10,7 +10,8 @@
 #include "selector/list.h"
 
 /*
- * While the number of threads is at its limit, a queued call checks at this interval whether a thread has ended (ns).
+ * In ns. While the number of running jobs is at its limit, the fiber of a queued job checks at this interval whether
+ * another thread must be started.
  */
 static const int64_t FULL_INTERVAL = 1000 * 1000 * 1000;
 
@@ -44,8 +45,8 @@ struct call {
 };
 
 /*
- * All running calls, for the garbage collector. A loop that was abandoned (by a second Ctrl-C) leaves fibers that are
- * never resumed. Their stacks and the loop must exist as long as an offload thread may write to them.
+ * All running calls, whose fibers the garbage collector marks. A loop that was abandoned (by a second Ctrl-C) leaves
+ * fibers that are never resumed. Their stacks and the loop must exist as long as an offload thread may write to them.
  */
 static call *calls;
 
@@ -210,8 +211,9 @@ static VALUE run_callback(VALUE data)
 }
 
 /*
- * Runs a callback in the fiber that made the call, with its stack and fiber-locals. The callback may wait. Returns the
- * state of an exception that it has raised, or 0.
+ * Runs a callback in the fiber that made the call, with this fiber's stack and fiber-locals. The callback may wait.
+ * Returns the state of an exception that the callback has raised, or 0. With `skip`, does not run the callback, and
+ * tells the job's thread that it has raised.
  */
 static int answer_callback(call *self, bool skip)
 {
@@ -265,16 +267,16 @@ static bool is_queued(const call *self)
 
 typedef struct {
     int state;      /* the state (from rb_protect) of an exception to raise after the call, or 0 */
-    bool cancelled; /* the call is to end early, because of that exception or because Ruby has closed its descriptor */
+    bool cancelled; /* the call must end early, because of an exception or because Ruby has closed its descriptor */
     bool withdrawn; /* the job was removed from its queue before it began */
 } outcome;
 
 /*
- * Called after an interrupt. IO.copy_stream of Ruby 3.4 waits without the GVL. When a signal interrupts copy_stream, it
- * asks for the scheduler of the fiber that runs on the loop's thread at that moment. The loop's own fiber has no
- * scheduler: if that fiber runs, copy_stream continues to wait. So this function keeps the calling fiber running for up
- * to 500 µs, in which the loop is blocked. A call that ignores interrupts may get many of them, so this function waits
- * only after the first, second, fourth … interrupt of a call.
+ * Called after an interrupt. IO.copy_stream of Ruby 3.4 waits without the GVL. When a signal has interrupted this wait,
+ * copy_stream asks for the scheduler of the fiber that runs on the loop's thread at that moment. If that is the loop's
+ * own fiber, which has no scheduler, copy_stream continues to wait. So this function keeps the calling fiber running
+ * for up to 500 µs, in which the loop is blocked. A call that ignores interrupts may get many of them, so this
+ * function waits only after the first, second, fourth … interrupt of a call.
  */
 static void await_callback(call *self)
 {
@@ -326,7 +328,7 @@ static outcome wait_for_end(call *self, heddle_call_kind kind)
         bool full = is_queued(self) && !self->job.prompt && heddle_threads_are_full();
         if (full)
             note_full(self->loop);
-        /* At the limit of threads, a job starts only when another one has ended, so the fiber checks less often. */
+        /* At the limit, a job starts only when another one has ended, so the fiber checks less often. */
         self->limit = out.cancelled     ? HEDDLE_INTERRUPT_INTERVAL
                       : full            ? FULL_INTERVAL
                       : is_queued(self) ? HEDDLE_OVERDUE_NS
@@ -353,7 +355,7 @@ static void raise_closed(void)
 }
 
 /*
- * Called when an exception or Thread#kill in a callback has ended the job's function. Heddle did not intercept the
+ * Called when an exception or Thread#kill in a callback has ended the job's function. Heddle had not intercepted this
  * callback, so Ruby ran it on the job's thread.
  */
 static void raise_left(const heddle_job *job)

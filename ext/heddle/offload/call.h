@@ -1,6 +1,6 @@
 #pragma once
 
-/* Runs a native call of a fiber on an offload thread. The fiber waits; the loop runs other fibers meanwhile. */
+/* Runs a fiber's native call on an offload thread. While the fiber waits for it, the loop runs other fibers. */
 
 #include "offload/job.h"
 #include "offload/policy.h"
@@ -25,8 +25,8 @@ typedef enum {
 bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *function, heddle_call_kind kind);
 
 /*
- * Returns, in ns and summed over all calls, the time between the end of a call and the moment when the loop continued
- * its fiber. Called with the GVL.
+ * Returns the sum, over all calls so far, of the time from the end of a call until the loop resumed its fiber, in ns.
+ * Called with the GVL.
  */
 uint64_t heddle_offload_return_wait(void);
 

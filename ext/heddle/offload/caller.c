@@ -5,7 +5,7 @@
 #include <ruby/fiber/scheduler.h>
 
 static VALUE probe;      /* a Mutex, see in_trap */
-/* an exception was postponed at some time; while this is false, no check for interrupts looks for a postponed one */
+/* an exception was postponed at some time; until then, checks for interrupts need not look for one */
 static bool postponed_any;
 
 heddle_loop *heddle_offload_find_loop(void)

@@ -2,7 +2,7 @@
 
 /*
  * Decides whether the native calls of a fiber may be offloaded, and whether an exception may be raised in the fiber
- * now. Keeps exceptions that must not be raised before the fiber's native call has ended.
+ * now. Postpones exceptions that must not be raised before the fiber's native call has returned.
  */
 
 #include "scheduler/loop.h"
@@ -34,12 +34,12 @@ bool heddle_offload_may_interrupt(heddle_loop *loop);
  */
 bool heddle_offload_postpone_errors(heddle_loop *loop);
 
-/* Called when an extension checks for interrupts: raises a postponed exception. */
+/* Called when an extension checks for interrupts. Raises the exception that was postponed, if there is one. */
 void heddle_offload_raise_postponed(void);
 
 /*
- * Postpones the exception of `state` (from rb_protect) to a later wait, because the native code that made the call
- * expects the call to return. A kill can't be postponed: this function then raises it and does not return.
+ * Postpones the exception of `state` (from rb_protect) in the same way, because the native code that made the call
+ * expects the call to return. A kill or a throw can't be postponed: this function continues it and does not return.
  */
 void heddle_offload_postpone_cancellation(heddle_loop *loop, int state);
 

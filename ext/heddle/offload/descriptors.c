@@ -4,7 +4,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static heddle_descriptor_call *calls;
-static _Atomic unsigned call_count; /* while this is 0, closing a descriptor needs no search */
+static _Atomic unsigned call_count; /* the length of `calls`; while this is 0, closing a descriptor needs no search */
 static pid_t process;
 
 static heddle_descriptor_call *find_call(int fd)
@@ -63,8 +63,8 @@ bool heddle_descriptor_in_use(int fd)
 int heddle_descriptor_close(int fd)
 {
     /*
-     * A child process after vfork has its own descriptors, but uses its parent's memory, and so the parent's list of
-     * calls.
+     * A child process after vfork has its own descriptors, but shares the parent's memory. So the list contains the
+     * parent's calls.
      */
     if (atomic_load(&call_count) == 0 || getpid() != process)
         return close(fd);

@@ -1,9 +1,9 @@
 #pragma once
 
 /*
- * Keeps track of the descriptors that offloaded calls use. If Ruby closes such a descriptor, it is really closed only
- * when the last call that uses it has ended. Until then no other file can get its number, so no call acts on a wrong
- * file. Each of these calls is notified of the close. Uses no Ruby.
+ * Keeps track of the descriptors that offloaded calls use. If Ruby closes such a descriptor, each call that uses it is
+ * notified, but the descriptor is really closed only when the last of these calls has ended. Until then no other file
+ * can get its number, so no call acts on a wrong file. Uses no Ruby.
  */
 
 #include "system.h"

@@ -34,7 +34,7 @@ static size_t library_count;
 static const char NOT_TRIED[] = "not tried yet";
 static const char *core = NOT_TRIED;
 
-/* If any library was unloaded, forgets all libraries, because another one may have been loaded at its address. */
+/* If any library was unloaded, forgets all libraries, because another one may now be loaded at the same address. */
 static void forget_unloaded(void)
 {
     static uint64_t unloaded;

@@ -1,27 +1,27 @@
 #pragma once
 
 /*
- * Decides which functions are intercepted in which libraries: the library's calls of the function then go to Heddle's
- * replacement. The functions stay intercepted; heddle_offload_switch decides whether a replacement does anything
- * (replacements.h).
+ * Decides which functions are intercepted in which libraries. If a function is intercepted in a library, the library's
+ * calls of the function go to Heddle's replacement. The functions stay intercepted; while heddle_offload_switch
+ * (replacements.h) has switched offload off, a replacement only calls the original function.
  */
 
 #include <ruby.h>
 
 /*
- * Intercepts calls of all loaded libraries. Also intercepts dlopen in Ruby's own library, fiddle and ffi, so that
- * libraries loaded later are intercepted before their Init functions run.
+ * Intercepts calls that the loaded libraries make, except Heddle's own. In Ruby's own library, fiddle and ffi, also
+ * intercepts dlopen, so that libraries that are loaded later are treated before their Init functions run.
  */
 void heddle_offload_intercept(void);
 /*
- * Tests the interception of calls on a descriptor, and undoes it if the replacement gets unknown arguments. For the
- * parameters, see heddle_io_calls_check (io_calls.h).
+ * Tests the interception of calls on a descriptor, and undoes it if the replacement is not called or gets unknown
+ * arguments. For the parameters, see heddle_io_calls_check (io_calls.h).
  */
 void heddle_offload_check_io_calls(VALUE file, VALUE expected);
 
 /* Returns NULL if import tables can be changed and the user has not forbidden it. Otherwise returns the reason. */
 const char *heddle_offload_unsupported(void);
-/* Returns NULL if calls that Ruby's own library makes are intercepted. Otherwise returns the reason why not. */
+/* Returns NULL if functions of Ruby are intercepted in Ruby's own library. Otherwise returns the reason why not. */
 const char *heddle_offload_core(void);
 /*
  * Lists the functions that could not be intercepted in Ruby's own library, although others were intercepted. Returns

@@ -31,7 +31,7 @@ struct timed_call {
 
 static struct {
     pthread_mutex_t mutex;
-    pthread_cond_t earlier;   /* signalled when a new call has an earlier deadline than `next_wake` */
+    pthread_cond_t earlier;   /* signalled when the deadline of a new call is earlier than `next_wake` */
     pthread_cond_t unblocked; /* signalled when an unblocking function has returned */
     timed_call *calls;
     /* when the thread wakes up next; not changed when a call ends, so that most new calls need not signal `earlier` */
@@ -46,8 +46,8 @@ static _Thread_local timed_call *current;
 /* -- the thread ---------------------------------------------------------------------------------------------------- */
 
 /*
- * Ends a call whose deadline has passed. Called with the mutex held; releases it while a library's unblocking function
- * runs.
+ * Ends a call whose deadline has passed. Called with the mutex held. Releases the mutex while a library's unblocking
+ * function runs.
  */
 static void end_call(timed_call *call)
 {
@@ -190,8 +190,8 @@ static bool has_time_limits(heddle_loop *loop)
 }
 
 /*
- * Returns the earliest deadline of the fiber's time limits that have not passed and that no interrupt mask (a
- * Thread.handle_interrupt block) delays; NEVER if there is none.
+ * Returns the earliest deadline among the fiber's time limits; NEVER if there is none. Leaves out time limits that have
+ * passed, and those whose exceptions an interrupt mask (a Thread.handle_interrupt block) delays.
  */
 static int64_t find_deadline(heddle_loop *loop)
 {

@@ -1,9 +1,10 @@
 #pragma once
 
 /*
- * Offloads calls that Ruby makes on a descriptor without the GVL: file locks, fsync, fcntl, and calls of the socket
+ * Offloads calls on a descriptor that Ruby makes without the GVL: file locks, fsync, fcntl, and calls of the socket
  * library. Ruby makes them through two functions that no header declares, and whose parameters changed in Ruby 4.0. So
- * before offload is switched on, a trial call of File#flock must reach the replacement with the expected arguments.
+ * before offload is switched on, a trial call of File#flock must reach Heddle's replacement with the expected
+ * arguments.
  */
 
 #include "native_code/import_table.h"
@@ -18,6 +19,7 @@ const char *heddle_io_calls_missing(void);
 
 /*
  * Calls `file.flock(LOCK_UN)`, and checks that the replacement gets a call on `expected`, which is the same file except
- * in tests. Returns heddle_io_calls_missing(). After a failed check the caller must restore the original entries.
+ * in tests. Returns NULL, or the reason why the check has failed. In that case the caller must restore the original
+ * entries.
  */
 const char *heddle_io_calls_check(VALUE file, VALUE expected);

@@ -33,8 +33,8 @@ struct heddle_job {
     bool on_descriptor; /* the function uses fd */
     int fd;
     /*
-     * a core function that rarely waits, such as opening a file; for such jobs, a few threads beyond the limit may be
-     * started
+     * the function is a core function that rarely waits, such as opening a file; a few such jobs may run in addition to
+     * the limit
      */
     bool prompt;
     bool computes; /* the function is expected to compute; at most one such job runs for each processor */
@@ -54,9 +54,8 @@ struct heddle_job {
     int64_t queued_at, began;    /* CLOCK_MONOTONIC, ns */
     int64_t wall;                /* how long the function ran, ns */
     /*
-     * How long the function computed, ns. Usually its CPU time. But if the function never waited, and yet had a
-     * processor for at most 70% of `wall`, then it was ready to compute all the time, and this is `wall`. < 0: unknown
-     * (heddle_thread_computed), or not measured, because the job was brief
+     * How long the function computed, ns, as heddle_thread_computed (thread_times.h) finds it. < 0: unknown, or not
+     * measured, because the job was brief
      */
     int64_t cpu;
 
@@ -68,7 +67,7 @@ struct heddle_job {
 
     void *(*callback)(void *data);
     void *callback_data, *callback_result;
-    /* the exception by which Ruby has left the function (a VALUE, kept alive by the fiber's stack); or 0 */
+    /* the exception by which Ruby has left the function (a VALUE; this record on a stack keeps it alive), or 0 */
     uintptr_t exception;
     bool answered;  /* the last callback has returned or raised */
     bool raised;    /* the last callback has raised */

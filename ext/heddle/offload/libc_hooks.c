@@ -16,7 +16,7 @@ int ruby_thread_has_gvl_p(void); /* Ruby exports it, but no header declares it *
 
 /*
  * Returns the loop of the calling fiber if its calls may be offloaded. Returns NULL otherwise, for example without the
- * GVL, or on a thread that has no loop or that Ruby has not created: there the library waits as without Heddle.
+ * GVL, or on a thread that has no loop or that Ruby has not created. The library then waits as without Heddle.
  */
 static heddle_loop *current_loop(void)
 {
@@ -48,7 +48,7 @@ static intptr_t offload_call(heddle_loop *loop, void *(*function)(void *), libc_
 
 #define ARGUMENTS(...) {.arguments = {__VA_ARGS__}}
 
-/* Defines run_<name>, which an offload thread calls: it calls the function with the arguments `at`. */
+/* Defines run_<name>, which runs on an offload thread and calls the function `name` with the call's arguments. */
 #define DEFINE_CALL(name, ...)                                                                                         \
     static void *run_##name(void *data)                                                                                \
     {                                                                                                                  \
@@ -71,7 +71,7 @@ static int hooked_poll(struct pollfd *descriptors, nfds_t count, int timeout)
     return (int)offload_call(loop, run_poll, &call);
 }
 
-/* glibc's fortified headers call this function instead of poll. */
+/* Replaces __poll_chk, which code that was compiled with glibc's fortified headers calls instead of poll. */
 static int hooked_poll_chk(struct pollfd *descriptors, nfds_t count, int timeout, size_t size)
 {
     if (size / sizeof(*descriptors) < count)
@@ -175,7 +175,7 @@ static bool intercept_object(heddle_object *object, void *data)
     if (!heddle_policy_is_listed(HEDDLE_LIST_LIBC, path) || heddle_policy_is_listed(HEDDLE_LIST_DENIED, path) ||
         heddle_object_contains(object, (void *)intercept_object))
         return false;
-    /* Also done for a library that is in `intercepted`: it may have been unloaded and loaded again since. */
+    /* Also done if `intercepted` contains the library: it may have been unloaded and loaded again since. */
     if (heddle_object_intercept(object, hooks, sizeof(hooks) / sizeof(hooks[0])) <= 0)
         return false;
     for (size_t i = 0; i < intercepted_count; i++) {

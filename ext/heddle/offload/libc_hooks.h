@@ -2,9 +2,9 @@
 
 /*
  * Intercepts waits that a library makes while it holds the GVL: calls of libc's poll, select, sleep and similar
- * functions go to functions that offload them. This applies only to libraries that the user has listed: while such a
- * wait is offloaded, other fibers run, although the library relies on holding the GVL. So the library must hold no lock
- * during the wait, and share no state between calls.
+ * functions go to functions that offload them. While such a wait is offloaded, other fibers run, although the library
+ * relies on holding the GVL. So this is safe only if the library holds no lock during the wait, and shares no state
+ * between calls. Therefore only libraries that the user has listed are treated like this.
  */
 
 #include "system.h"

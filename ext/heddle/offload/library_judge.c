@@ -13,7 +13,7 @@ bool heddle_library_is_libc(const char *path)
 
 #include <dlfcn.h>
 
-enum { MOST_OBJECTS = 48 }; /* a library that needs more libraries than this is not judged */
+enum { MOST_OBJECTS = 48 }; /* if a library and those that it needs are more than this, the library is refused */
 
 typedef struct {
     heddle_object objects[MOST_OBJECTS];
@@ -54,8 +54,8 @@ static bool compare_object(heddle_object *object, void *data)
 }
 
 /*
- * Copies the object's record into `found`. Its names and tables remain readable, because the library is in use and
- * keeps its dependencies loaded.
+ * Copies the object's record into `found`. The names and tables in the record remain readable, because the judged
+ * library is in use and keeps its dependencies loaded.
  */
 static bool find_object(const void *address, const char *name, heddle_object *found)
 {
@@ -85,7 +85,7 @@ static bool collect_needed(judging *self)
             if (known)
                 continue;
             if (self->count == MOST_OBJECTS)
-                return refuse(self, "needs more than %d libraries", MOST_OBJECTS);
+                return refuse(self, "needs more than %d libraries", MOST_OBJECTS - 1);
             self->objects[self->count++] = found;
         }
     }
@@ -218,7 +218,7 @@ static bool judge_storage(judging *self, const heddle_object *object)
 
 static bool judge_library(judging *self)
 {
-    /* The cheap tests come first, because most libraries fail one of them. */
+    /* The cheap checks come first, because most libraries fail one of them. */
     for (size_t i = 0; i < self->count; i++) {
         if (!judge_storage(self, &self->objects[i]))
             return false;
@@ -287,7 +287,7 @@ heddle_judgement heddle_library_judge(const void *address, const void *ruby)
     return verdict;
 }
 
-/* On other systems, the libraries that a library needs are not known. So a known good library is always accepted. */
+/* On other systems, it is not known which libraries a library needs. So this check accepts every library. */
 bool heddle_library_needs_only(const void *address, const void *ruby, const char *const *names, size_t count,
                                char reason[HEDDLE_JUDGEMENT_REASON])
 {
