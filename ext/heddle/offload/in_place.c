@@ -128,8 +128,10 @@ static void start_thread(void)
 
 /* -- a call -------------------------------------------------------------------------------------------------------- */
 
+/* Adds the call to the list. Leaves errno unchanged, as unlink_call does. */
 static void link_call(timed_call *self)
 {
+    int saved = errno;
     pthread_mutex_lock(&deadlines.mutex);
     if (!deadlines.running)
         start_thread();
@@ -139,17 +141,20 @@ static void link_call(timed_call *self)
         pthread_cond_signal(&deadlines.earlier);
     pthread_mutex_unlock(&deadlines.mutex);
     current = self;
+    errno = saved;
 }
 
 /* Removes the call from the list, if it is in there. Afterwards no other thread uses the call's record. */
 static void unlink_call(timed_call *self)
 {
+    int saved = errno;
     current = NULL;
     pthread_mutex_lock(&deadlines.mutex);
     while (self->unblocking)
         pthread_cond_wait(&deadlines.unblocked, &deadlines.mutex);
     HEDDLE_LIST_REMOVE(deadlines.calls, self);
     pthread_mutex_unlock(&deadlines.mutex);
+    errno = saved;
 }
 
 static void *run_linked(void *data)
@@ -157,9 +162,7 @@ static void *run_linked(void *data)
     timed_call *self = data;
     link_call(self);
     void *result = self->function(self->data);
-    int saved = errno;
     unlink_call(self);
-    errno = saved;
     return result;
 }
 
@@ -176,9 +179,7 @@ static VALUE call_without_gvl(VALUE data)
  */
 static VALUE leave_call(VALUE data)
 {
-    int saved = errno;
     unlink_call((timed_call *)data);
-    errno = saved;
     return Qnil;
 }
 
@@ -249,12 +250,8 @@ void *heddle_in_place_call_back(void *(*function)(void *data), void *data)
     timed_call *self = current;
     if (!self)
         return rb_thread_call_with_gvl(function, data);
-    int saved = errno;
     unlink_call(self);
-    errno = saved;
     void *result = rb_thread_call_with_gvl(function, data);
-    saved = errno;
     link_call(self);
-    errno = saved;
     return result;
 }
