@@ -31,17 +31,12 @@ static int take_slot(heddle_sockets *sockets, heddle_connection *connection)
 
 static void free_slot(heddle_sockets *sockets, heddle_connection *connection)
 {
+    heddle_handoff_lock(sockets);
     heddle_connection_slot *slot = &sockets->slots[connection->slot];
     slot->connection = NULL;
     slot->generation++;
     slot->next_free = sockets->free_slot;
     sockets->free_slot = connection->slot;
-}
-
-static void leave_slot(heddle_sockets *sockets, heddle_connection *connection)
-{
-    heddle_handoff_lock(sockets);
-    free_slot(sockets, connection);
     heddle_handoff_unlock(sockets);
 }
 
@@ -61,7 +56,7 @@ static int add_connection(heddle_sockets *sockets, heddle_connection *connection
         return result;
     result = sockets->set.operations->add(&sockets->set, connection);
     if (result < 0) {
-        leave_slot(sockets, connection);
+        free_slot(sockets, connection);
         return result;
     }
     sockets->connections++;
@@ -164,7 +159,7 @@ static int forget_connection(heddle_connection *connection, bool closing)
     release_session(connection);
     heddle_bytes_reset(&connection->input, 0);
     heddle_connection_drop_output(connection);
-    leave_slot(sockets, connection);
+    free_slot(sockets, connection);
     int fd = connection->transport.fd;
     heddle_tls_free(connection->transport.tls);
     sockets->connections--;
