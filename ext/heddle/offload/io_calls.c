@@ -61,7 +61,7 @@ static VALUE read_io(file_reference file)
 
 static const char *missing;
 static struct {
-    VALUE file, expected;
+    VALUE expected; /* the file on which the call is expected; Qfalse after the check */
     bool arrived, known;
 } trial;
 
@@ -96,13 +96,12 @@ const char *heddle_io_calls_check(VALUE file, VALUE expected)
     int state = 0;
     VALUE before = rb_errinfo();
     trial.expected = expected;
-    trial.file = file;
     trial.arrived = trial.known = false;
     VALUE operation = INT2FIX(LOCK_UN);
     /* unlocking succeeds even if the file is not locked */
     heddle_call_protected(file, rb_intern("flock"), 1, &operation, &state);
     rb_set_errinfo(before);
-    trial.file = Qfalse;
+    trial.expected = Qfalse;
     missing = trial.known     ? NULL
               : trial.arrived ? "this Ruby passes it unknown arguments"
                               : "this Ruby does not use it to lock files";
@@ -156,7 +155,7 @@ static VALUE offload(VALUE data)
  */
 static VALUE run_call(io_call *call)
 {
-    if (trial.file)
+    if (trial.expected)
         try_arguments(call);
     heddle_loop *loop = !missing && heddle_offload_on() && call->events == 0 ? heddle_offload_find_loop() : NULL;
 #if BY_IO
