@@ -19,12 +19,11 @@ static heddle_connection *find_open_connection(heddle_connection *const *place)
     return *place;
 }
 
-static heddle_connection *find_writable_connection(heddle_connection *const *place)
+static void check_writable(heddle_connection *const *place)
 {
-    heddle_connection *connection = find_open_connection(place);
+    const heddle_connection *connection = find_open_connection(place);
     if (connection->waits[HEDDLE_WRITING])
         rb_raise(rb_eIOError, "another fiber is already writing to this connection: only one fiber may write");
-    return connection;
 }
 
 /* Returns the number of bytes that were sent, or -EAGAIN. Raises the error of a broken connection. */
@@ -98,7 +97,7 @@ void heddle_sendfile_all(heddle_connection *const *place, VALUE file, off_t offs
 {
     file_output output = {.fd = rb_io_descriptor(file), .offset = offset, .left = length};
     struct stat status;
-    find_writable_connection(place);
+    check_writable(place);
     if (fstat(output.fd, &status) != 0)
         rb_sys_fail("examining the file to be sent");
     if (!S_ISREG(status.st_mode))
