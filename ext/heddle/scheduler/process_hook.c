@@ -37,12 +37,6 @@ static void note_change(heddle_waiter *waiter, int result, uint32_t flags)
     heddle_park_wake(&wait->park);
 }
 
-static VALUE park_for_child(VALUE data)
-{
-    heddle_park_wait(&((process_waiting *)data)->park);
-    return Qnil;
-}
-
 static VALUE wait_for_pidfd(VALUE data)
 {
     process_waiting *wait = (process_waiting *)data;
@@ -50,7 +44,7 @@ static VALUE wait_for_pidfd(VALUE data)
     if (now < 0)
         rb_syserr_fail(-now, "waiting for a child process");
     if (now == 0)
-        park_for_child(data);
+        heddle_park_wait(&wait->park);
     return Qnil;
 }
 
