@@ -337,18 +337,14 @@ static VALUE start_from_park(VALUE data)
     return Qnil;
 }
 
-typedef struct {
-    heddle_loop *loop;
-    VALUE fiber;
-} loopless_start;
-
-/* Returns Qnil, or the error if Ruby had no stack for the fiber. */
+/* Returns Qnil, or the error if Ruby had no stack for the fiber. The fiber's record may be freed in the switch. */
 static VALUE start_without_loop(VALUE data)
 {
-    const loopless_start *self = (const loopless_start *)data;
-    VALUE error = heddle_starter_switch(self->loop, self->fiber);
+    const heddle_fiber *fiber = (const heddle_fiber *)data;
+    heddle_loop *loop = fiber->loop;
+    VALUE error = heddle_starter_switch(loop, fiber->fiber);
     if (NIL_P(error))
-        heddle_foreign_return(self->loop);
+        heddle_foreign_return(loop);
     return error;
 }
 
@@ -368,9 +364,8 @@ void heddle_fiber_start(heddle_fiber *fiber)
         /* The loop does not run yet, so the child's first wait switches back to this fiber. */
         loop->fiber = rb_fiber_current();
         bool watched = heddle_hooks.is_watching() && heddle_loop_begin_watch(loop);
-        loopless_start start = {.loop = loop, .fiber = keep};
         int state = 0;
-        VALUE error = rb_protect(start_without_loop, (VALUE)&start, &state);
+        VALUE error = rb_protect(start_without_loop, (VALUE)fiber, &state);
         heddle_foreign_raise(loop, &state);
         if (watched)
             heddle_loop_end_watch(loop);
