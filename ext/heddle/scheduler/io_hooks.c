@@ -14,12 +14,9 @@
  */
 static bool on_pool_thread(VALUE scheduler)
 {
-    static ID mark;
     if (heddle_loop_of(scheduler)->thread == rb_thread_current())
         return false;
-    if (!mark)
-        mark = rb_intern("heddle_pool_thread");
-    return RTEST(rb_thread_local_aref(rb_thread_current(), mark));
+    return RTEST(rb_thread_local_aref(rb_thread_current(), rb_intern("heddle_pool_thread")));
 }
 
 /*
