@@ -119,7 +119,7 @@ static void push(heddle_places *self, stack *to, const place_frame *one)
         to->numbers[to->count++] = number;
 }
 
-unsigned heddle_places_read_stack(heddle_places *self, uint16_t *numbers, unsigned most, uint16_t *place)
+void heddle_places_read_stack(heddle_places *self, uint16_t *numbers, unsigned most, uint16_t *place)
 {
     VALUE frames[DEPTH];
     int lines[DEPTH], i = 0;
@@ -143,7 +143,7 @@ unsigned heddle_places_read_stack(heddle_places *self, uint16_t *numbers, unsign
                     *place = number_of_frame(self, &one);
                 found = true;
                 if (!most)
-                    return 0;
+                    return;
             } else if (one.kind == OF_GEM || !one.path) {
                 if (one.kind == OF_GEM && !of_gem)
                     of_gem = number_of_frame(self, &one);
@@ -161,7 +161,6 @@ unsigned heddle_places_read_stack(heddle_places *self, uint16_t *numbers, unsign
     }
     if (!found)
         *place = of_gem;
-    return to.count;
 }
 
 uint16_t heddle_places_find(heddle_places *self)

@@ -35,9 +35,9 @@ uint16_t heddle_places_find(heddle_places *self);
 /*
  * Sets `place` to the line that heddle_places_find returns, and `frames` to at most `most` frames of the stack,
  * innermost first: the innermost frame, each frame of the application, and each frame that the application has called
- * directly. Leaves out frames of Ruby and Heddle, except methods in C. Returns the number of frames. Allocates objects.
+ * directly. Leaves out frames of Ruby and Heddle, except methods in C. Allocates objects.
  */
-unsigned heddle_places_read_stack(heddle_places *self, uint16_t *frames, unsigned most, uint16_t *place);
+void heddle_places_read_stack(heddle_places *self, uint16_t *frames, unsigned most, uint16_t *place);
 
 /* Is the table nearly full? Then the caller should empty it, and delete all records that contain indexes into it. */
 static inline bool heddle_places_are_full(const heddle_places *self)
