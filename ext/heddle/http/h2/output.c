@@ -202,7 +202,7 @@ bool heddle_h2_lend(heddle_h2_session *session, heddle_h2_stream *stream, const 
     return true;
 }
 
-void heddle_h2_free_segment(heddle_h2_segment *segment)
+static void free_segment(heddle_h2_segment *segment)
 {
     if (segment->end_loan)
         segment->end_loan(segment->loan);
@@ -218,7 +218,7 @@ void heddle_h2_drop_output(heddle_h2_session *session, heddle_h2_stream *stream)
         heddle_h2_segment *next = stream->first->next;
         if (stream->first->end_loan)
             session->lent -= stream->first->size;
-        heddle_h2_free_segment(stream->first);
+        free_segment(stream->first);
         stream->first = next;
     }
     stream->last = NULL;
@@ -242,7 +242,7 @@ static void take_body(heddle_h2_session *session, heddle_h2_stream *stream, uint
         stream->first = segment->next;
         if (!stream->first)
             stream->last = NULL;
-        heddle_h2_free_segment(segment);
+        free_segment(segment);
     }
 }
 

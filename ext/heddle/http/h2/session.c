@@ -30,8 +30,10 @@ heddle_h2_session *heddle_h2_session_new(const heddle_h2_operations *operations,
 
 void heddle_h2_session_free(heddle_h2_session *session)
 {
-    for (uint32_t i = 0; i < session->stream_count; i++)
-        heddle_h2_free_stream(session->streams[i]);
+    for (uint32_t i = 0; i < session->stream_count; i++) {
+        heddle_h2_drop_output(session, session->streams[i]);
+        free(session->streams[i]);
+    }
     free(session->streams);
     free(session->schedule);
     free(session->remembered);

@@ -286,7 +286,6 @@ void heddle_h2_stream_reset_by_peer(heddle_h2_session *session, heddle_h2_stream
 void heddle_h2_refuse_stream(heddle_h2_session *session, uint32_t id);
 /* Called when the peer has sent its whole message: the request, or on the client the response. */
 void heddle_h2_complete_message(heddle_h2_session *session, heddle_h2_stream *stream);
-void heddle_h2_free_stream(heddle_h2_stream *stream);
 /* Allocates the schedule before streams are added. Returns false when out of memory. */
 bool heddle_h2_allocate_schedule(heddle_h2_session *session);
 /* Is there memory that the session does not need while it is idle? */
@@ -373,7 +372,6 @@ void heddle_h2_note_output(heddle_h2_session *session);
 void heddle_h2_list_stream(heddle_h2_session *session, heddle_h2_stream *stream);
 /* Discards the stream's queued output, and ends its loans. */
 void heddle_h2_drop_output(heddle_h2_session *session, heddle_h2_stream *stream);
-void heddle_h2_free_segment(heddle_h2_segment *segment);
 
 /* -- headers_writer.c ---------------------------------------------------------------------------------------------- */
 

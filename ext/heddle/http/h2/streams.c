@@ -167,16 +167,6 @@ heddle_h2_stream *heddle_h2_add_stream(heddle_h2_session *session, uint32_t id)
     return stream;
 }
 
-void heddle_h2_free_stream(heddle_h2_stream *stream)
-{
-    while (stream->first) {
-        heddle_h2_segment *next = stream->first->next;
-        heddle_h2_free_segment(stream->first);
-        stream->first = next;
-    }
-    free(stream);
-}
-
 /* Removes the stream from the session's array, if it is closed and its owner has released it. */
 static void remove_stream(heddle_h2_session *session, heddle_h2_stream *stream)
 {
@@ -205,7 +195,7 @@ void heddle_h2_leave(heddle_h2_session *session)
         return;
     while (session->dead) {
         heddle_h2_stream *next = session->dead->next;
-        heddle_h2_free_stream(session->dead);
+        free(session->dead); /* its output was dropped when it was closed */
         session->dead = next;
     }
 }
