@@ -4,8 +4,8 @@
  * A carrier transports the bytes of a push session (a WebSocket or an event stream). It is the connection of an
  * HTTP/1.1 request, after the head of the response (h1_carrier.c), or a stream of HTTP/2 (RFC 8441; h2_carrier.c). The
  * session calls these operations with the GVL. Only is_free and wait_for_room raise. The carrier calls the framing's
- * `feed`, heddle_push_handle_drained, heddle_push_handle_deadline and heddle_push_stop_carrier; the session is
- * held meanwhile (heddle_push_hold).
+ * `feed`, heddle_push_handle_drained and heddle_push_stop_carrier while the session is held (heddle_push_hold), and
+ * heddle_push_handle_deadline.
  */
 
 #include "http/exchange_ruby.h"

@@ -207,10 +207,7 @@ static void begin_socket(heddle_connection *connection)
 
 static void handle_deadline(heddle_connection *connection)
 {
-    heddle_push_session *session = heddle_push_session_of(connection);
-    heddle_push_hold(session);
-    heddle_push_handle_deadline(session);
-    heddle_push_release_hold(session);
+    heddle_push_handle_deadline(heddle_push_session_of(connection));
 }
 
 static void handle_event(heddle_connection *connection, uint8_t ready)

@@ -256,10 +256,7 @@ static const heddle_h2_tunnel_operations operations = {
 
 static void handle_deadline(heddle_due *due)
 {
-    heddle_push_session *session = stream_of(HEDDLE_CONTAINER_OF(due, heddle_h2_tunnel, due))->session;
-    heddle_push_hold(session);
-    heddle_push_handle_deadline(session);
-    heddle_push_release_hold(session);
+    heddle_push_handle_deadline(stream_of(HEDDLE_CONTAINER_OF(due, heddle_h2_tunnel, due))->session);
 }
 
 static void set_deadline(heddle_push_session *session, int64_t at)

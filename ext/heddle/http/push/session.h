@@ -246,8 +246,8 @@ void heddle_push_set_deadline(heddle_push_session *session);
 void heddle_push_set_time_limit(heddle_push_session *session, int64_t duration);
 /* Returns how long the client may take to close its side, in ns. The time is shorter when the server stops. */
 int64_t heddle_push_closing_time(const heddle_push_session *session);
-/* Called when the time limit has passed. Held. */
-void heddle_push_handle_deadline(heddle_push_session *session);
+/* Called when the time limit has passed. */
+HEDDLE_LAST_USE void heddle_push_handle_deadline(heddle_push_session *session);
 /* Has the kernel accepted output since the last check? If the send buffer is full, this shows that the client reads. */
 bool heddle_push_has_output_moved(heddle_push_session *session, size_t pending);
 /*

@@ -61,6 +61,7 @@ static void handle_time_when_open(heddle_push_session *session)
 
 void heddle_push_handle_deadline(heddle_push_session *session)
 {
+    heddle_push_hold(session);
     if (session->defers_reading) {
         session->defers_reading = false;
         heddle_push_set_time_limit(session, heddle_push_closing_time(session));
@@ -76,6 +77,7 @@ void heddle_push_handle_deadline(heddle_push_session *session)
     } else { /* the client takes too long to close */
         heddle_push_reset_carrier(session);
     }
+    heddle_push_release_hold(session);
 }
 
 /* -- draining ------------------------------------------------------------------------------------------------------ */
