@@ -11,8 +11,6 @@ enum {
     MESSAGES_A_TURN = 64, /* messages that a fiber receives without a wait before other fibers run */
 };
 
-static ID slow_ids[3]; /* index: heddle_slow_policy */
-
 /* Returns NULL if the socket is closed, or in a forked child. */
 static heddle_push_session *session_of(VALUE self)
 {
@@ -122,8 +120,9 @@ static heddle_push_form form_named(VALUE name)
 
 heddle_slow_policy heddle_push_policy_named(VALUE name)
 {
-    for (unsigned i = 0; SYMBOL_P(name) && i < 3; i++) {
-        if (SYM2ID(name) == slow_ids[i])
+    static const char *const names[] = {"close", "coalesce", "drop"}; /* index: heddle_slow_policy */
+    for (unsigned i = 0; i < 3; i++) {
+        if (name == ID2SYM(rb_intern(names[i])))
             return (heddle_slow_policy)i;
     }
     rb_raise(rb_eArgError, "slow: must be one of :close, :coalesce, :drop, but is %+" PRIsVALUE, name);
@@ -340,9 +339,6 @@ static VALUE client_drain(VALUE self, VALUE most)
 
 void Init_heddle_push_methods(VALUE module, VALUE class)
 {
-    static const char *const policies[] = {"close", "coalesce", "drop"};
-    for (unsigned i = 0; i < 3; i++)
-        slow_ids[i] = rb_intern(policies[i]);
     rb_define_method(class, "write", client_write, 1);
     rb_define_method(class, "close", client_close, -1);
     METHODS(HEDDLE_REGISTER_METHOD)
