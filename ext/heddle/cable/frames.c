@@ -27,7 +27,7 @@ static VALUE make_frame(const heddle_message *message, VALUE envelope, bool exte
         rb_str_cat_cstr(json, ",\"type\":\"reject_history\"");
     } else {
         rb_str_cat(json, RSTRING_PTR(envelope), RSTRING_LEN(envelope));
-        if (heddle_push_is_utf8(bytes, size)) /* JSON must be UTF-8; any other payload becomes null */
+        if (heddle_utf8_is_valid(bytes, size)) /* JSON must be UTF-8; any other payload becomes null */
             rb_str_cat(json, bytes, (long)size);
         else
             rb_str_cat_cstr(json, "null");

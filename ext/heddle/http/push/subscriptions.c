@@ -27,17 +27,11 @@ static VALUE make_frame(heddle_websocket_opcode opcode, const char *bytes, size_
     return frame;
 }
 
-bool heddle_push_is_utf8(const char *bytes, size_t size)
-{
-    heddle_utf8 utf8 = {0};
-    return heddle_utf8_check(&utf8, bytes, size) && heddle_utf8_is_complete(&utf8);
-}
-
 static VALUE encode_text(heddle_message *message, VALUE envelope, void *deflater)
 {
     const char *bytes = RSTRING_PTR(message->payload);
     size_t size = (size_t)RSTRING_LEN(message->payload);
-    bool text = heddle_push_is_utf8(bytes, size);
+    bool text = heddle_utf8_is_valid(bytes, size);
     return make_frame(text ? HEDDLE_WEBSOCKET_TEXT : HEDDLE_WEBSOCKET_BINARY, bytes, size, deflater);
 }
 
@@ -50,7 +44,7 @@ static VALUE encode_binary(heddle_message *message, VALUE envelope, void *deflat
 /* If the text is not valid UTF-8, each byte above ASCII becomes U+FFFD, so valid characters are replaced, too. */
 void heddle_push_add_json(VALUE json, const char *bytes, size_t size)
 {
-    bool valid = heddle_push_is_utf8(bytes, size);
+    bool valid = heddle_utf8_is_valid(bytes, size);
     size_t plain = 0;
     rb_str_cat(json, "\"", 1);
     for (size_t i = 0; i <= size; i++) {
@@ -164,7 +158,7 @@ static bool queue_publication(heddle_push_session *session, const heddle_message
         return false;
     *copy = (heddle_websocket_message){
         .size = message->topic_size + payload, .published = true, .topic_size = (uint32_t)message->topic_size,
-        .text = heddle_push_is_utf8(RSTRING_PTR(message->payload), payload),
+        .text = heddle_utf8_is_valid(RSTRING_PTR(message->payload), payload),
     };
     memcpy(copy->bytes, message->topic, message->topic_size);
     memcpy(copy->bytes + message->topic_size, RSTRING_PTR(message->payload), payload);

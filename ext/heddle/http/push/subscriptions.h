@@ -37,7 +37,6 @@ const heddle_push_form_definition *heddle_push_form_of(unsigned form);
 
 /* -- for encoders -------------------------------------------------------------------------------------------------- */
 
-bool heddle_push_is_utf8(const char *bytes, size_t size);
 /* Appends a JSON string (RFC 8259, section 7). In text that is not valid UTF-8, U+FFFD replaces each non-ASCII byte. */
 void heddle_push_add_json(VALUE json, const char *bytes, size_t size);
 /* Returns a text frame, a frozen String. `deflater`: NULL for sockets without permessage-deflate. */

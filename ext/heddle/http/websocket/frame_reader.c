@@ -218,7 +218,6 @@ static heddle_websocket_event take_data(heddle_websocket_reader *reader, const c
 
 static heddle_websocket_event end_close(heddle_websocket_reader *reader)
 {
-    heddle_utf8 utf8 = {0};
     if (reader->control_size == 1)
         return fail_protocol(reader, "the payload of a close frame has only one byte");
     if (reader->control_size == 0) {
@@ -228,7 +227,7 @@ static heddle_websocket_event end_close(heddle_websocket_reader *reader)
     unsigned code = (unsigned)(uint8_t)reader->control[0] << 8 | (uint8_t)reader->control[1];
     if (!heddle_websocket_code_is_valid(code))
         return fail_protocol(reader, "a close frame has an invalid code");
-    if (!heddle_utf8_check(&utf8, reader->control + 2, reader->control_size - 2u) || !heddle_utf8_is_complete(&utf8))
+    if (!heddle_utf8_is_valid(reader->control + 2, reader->control_size - 2u))
         return heddle_websocket_reader_fail(reader, HEDDLE_WEBSOCKET_INVALID_DATA,
                                             "a close frame's reason is not UTF-8");
     reader->code = (uint16_t)code;

@@ -137,12 +137,6 @@ static int inflate_message(z_stream *stream, inflated *to, const heddle_websocke
     return result == Z_STREAM_END ? Z_OK : result;
 }
 
-static bool is_utf8(const heddle_websocket_message *message)
-{
-    heddle_utf8 utf8 = {0};
-    return heddle_utf8_check(&utf8, message->bytes, message->size) && heddle_utf8_is_complete(&utf8);
-}
-
 static heddle_websocket_event judge_inflated(heddle_websocket_reader *reader, const inflated *to, int result,
                                              bool by_ratio)
 {
@@ -154,7 +148,7 @@ static heddle_websocket_event judge_inflated(heddle_websocket_reader *reader, co
                                                      : "the message is too big");
     if (result != Z_OK)
         return heddle_websocket_reader_fail(reader, HEDDLE_WEBSOCKET_INVALID_DATA, "a compressed message is malformed");
-    if (to->message->text && !is_utf8(to->message))
+    if (to->message->text && !heddle_utf8_is_valid(to->message->bytes, to->message->size))
         return heddle_websocket_reader_fail(reader, HEDDLE_WEBSOCKET_INVALID_DATA, "a text message is not UTF-8");
     return HEDDLE_WEBSOCKET_HAS_MESSAGE;
 }

@@ -64,3 +64,9 @@ bool heddle_utf8_check(heddle_utf8 *utf8, const char *bytes, size_t size)
     }
     return true;
 }
+
+bool heddle_utf8_is_valid(const char *text, size_t size)
+{
+    heddle_utf8 utf8 = {0};
+    return heddle_utf8_check(&utf8, text, size) && heddle_utf8_is_complete(&utf8);
+}

@@ -12,6 +12,8 @@ typedef struct {
 
 /* Returns false if the bytes can't be part of valid UTF-8. */
 bool heddle_utf8_check(heddle_utf8 *utf8, const char *bytes, size_t size);
+/* Is the whole text valid UTF-8? */
+bool heddle_utf8_is_valid(const char *text, size_t size);
 
 static inline bool heddle_utf8_is_complete(const heddle_utf8 *utf8)
 {
