@@ -343,7 +343,6 @@ size_t heddle_subscriber_position(const heddle_subscriber *subscriber, char *tex
      * Until the subscriber has received its reset, its position belongs to an earlier generation. During this time the
      * result has the offset 0: a client that resumes from there gets all messages that the history has, or a reset.
      */
-    heddle_message message = {.offset = subscriber->generation == fanout->generation ? subscriber->seen : 0};
-    memcpy(message.epoch, fanout->epoch, sizeof(message.epoch));
-    return heddle_message_position(&message, text);
+    uint64_t offset = subscriber->generation == fanout->generation ? subscriber->seen : 0;
+    return heddle_position_write(fanout->epoch, offset, text);
 }

@@ -2,9 +2,9 @@
 
 #include "scheduler/take_errinfo.h"
 
-size_t heddle_message_position(const heddle_message *message, char *text)
+size_t heddle_position_write(const char *epoch, uint64_t offset, char *text)
 {
-    int size = snprintf(text, HEDDLE_POSITION_SIZE, "%.12s:%" PRIu64, message->epoch, message->offset);
+    int size = snprintf(text, HEDDLE_POSITION_SIZE, "%.12s:%" PRIu64, epoch, offset);
     return size < HEDDLE_POSITION_SIZE ? (size_t)size : HEDDLE_POSITION_SIZE - 1;
 }
 

@@ -46,8 +46,8 @@ enum {
     HEDDLE_POSITION_SIZE = 36, /* "epoch:offset" with its NUL */
 };
 
-/* Writes "epoch:offset"; returns its length. */
-size_t heddle_message_position(const heddle_message *message, char *text);
+/* Writes "epoch:offset" and a NUL; returns its length without the NUL. `text` has HEDDLE_POSITION_SIZE bytes. */
+size_t heddle_position_write(const char *epoch, uint64_t offset, char *text);
 
 /*
  * Returns the encoded message: the same frozen String for every subscriber with this encoder, key and context. The key

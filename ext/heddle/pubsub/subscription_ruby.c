@@ -158,9 +158,7 @@ static VALUE position_of(const subscription *subscription)
 static VALUE position_of_entry(const entry *entry)
 {
     char text[HEDDLE_POSITION_SIZE];
-    heddle_message message = {.offset = entry->offset};
-    memcpy(message.epoch, entry->epoch, sizeof(message.epoch));
-    return rb_usascii_str_new(text, (long)heddle_message_position(&message, text));
+    return rb_usascii_str_new(text, (long)heddle_position_write(entry->epoch, entry->offset, text));
 }
 
 /* Returns the payload as a String in UTF-8, or in BINARY if it is not valid UTF-8, like a WebSocket's message. */

@@ -35,7 +35,7 @@ VALUE heddle_event_encode(heddle_message *message, VALUE key, void *context)
     if (message->reset)
         rb_str_cat_cstr(text, "event: reset\n");
     rb_str_cat_cstr(text, "id: ");
-    rb_str_cat(text, position, (long)heddle_message_position(message, position));
+    rb_str_cat(text, position, (long)heddle_position_write(message->epoch, message->offset, position));
     rb_str_cat_cstr(text, "\n");
     if (message->reset)
         rb_str_cat_cstr(text, "data: reset\n");

@@ -74,7 +74,7 @@ VALUE heddle_push_text_frame(VALUE text, heddle_deflater **deflater)
 static VALUE encode_json(heddle_message *message, VALUE envelope, void *deflater)
 {
     char position[HEDDLE_POSITION_SIZE];
-    size_t length = heddle_message_position(message, position);
+    size_t length = heddle_position_write(message->epoch, message->offset, position);
     VALUE json = rb_str_buf_new(message->reset ? 128 : RSTRING_LEN(message->payload) + 128);
     rb_str_cat_cstr(json, "{\"topic\":");
     heddle_push_add_json(json, message->topic, message->topic_size);
