@@ -47,7 +47,6 @@ typedef struct {
     bool parked;
     heddle_timeout *due_timeout;
     VALUE exception;
-    VALUE kept; /* the exception that heddle_exception_would_be_raised has stored, or Qundef */
 } preemption;
 
 /*
@@ -143,8 +142,7 @@ static void deliver_error(preemption *self)
  */
 static bool preempt_fiber(heddle_loop *loop, VALUE kept)
 {
-    preemption self = {
-        .loop = loop, .owner = loop->current, .fiber = rb_fiber_current(), .exception = Qundef, .kept = kept};
+    preemption self = {.loop = loop, .owner = loop->current, .fiber = rb_fiber_current(), .exception = Qundef};
     int state = 0;
     if (kept == Qundef && !loop->preempt.killed)
         find_exception(&self);
