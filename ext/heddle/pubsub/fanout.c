@@ -31,13 +31,8 @@ static void release_fanout(void *data)
     free_unused(fanout);
 }
 
-static void mark_fanout(void *data)
-{
-    heddle_fanout_mark_broadcast(data);
-}
-
 static const rb_data_type_t fanout_type =
-    HEDDLE_TYPE("Heddle::PubSub::Fanout", 0, .dmark = mark_fanout, .dfree = release_fanout);
+    HEDDLE_TYPE("Heddle::PubSub::Fanout", 0, .dmark = heddle_fanout_mark_broadcast, .dfree = release_fanout);
 
 static void end_subscriber(heddle_subscriber *subscriber)
 {

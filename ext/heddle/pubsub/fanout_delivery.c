@@ -225,10 +225,11 @@ void heddle_fanout_end_broadcast(heddle_fanout *fanout)
  * Marks the payloads and the encoded Strings with their keys. An encoded String is found by the address of its key: if
  * the key were freed, a new object at the same address would get the wrong String.
  */
-void heddle_fanout_mark_broadcast(const heddle_fanout *fanout)
+void heddle_fanout_mark_broadcast(void *fanout)
 {
-    for (unsigned i = 0; i < fanout->broadcast.count; i++) {
-        const heddle_message *message = &fanout->broadcast.messages[i];
+    const heddle_broadcast *broadcast = &((heddle_fanout *)fanout)->broadcast;
+    for (unsigned i = 0; i < broadcast->count; i++) {
+        const heddle_message *message = &broadcast->messages[i];
         rb_gc_mark(message->payload);
         for (int form = 0; form < HEDDLE_MESSAGE_FORMS && message->forms[form].encoder; form++) {
             rb_gc_mark(message->forms[form].key);

@@ -114,7 +114,7 @@ bool heddle_fanout_extend_broadcast(heddle_fanout *fanout, const heddle_history_
 unsigned heddle_fanout_continue_broadcast(heddle_fanout *fanout, unsigned most);
 /* Ends the broadcast. The remaining subscribers do not get its messages. Idempotent. */
 void heddle_fanout_end_broadcast(heddle_fanout *fanout);
-void heddle_fanout_mark_broadcast(const heddle_fanout *fanout);
+void heddle_fanout_mark_broadcast(void *fanout); /* `dmark` of a fan-out's object */
 HEDDLE_LAST_USE void heddle_fanout_deliver_reset(heddle_subscriber *subscriber, uint64_t offset);
 /*
  * Delivers the messages that the subscriber has missed. With the policy COALESCE it gets only the newest one, unless
