@@ -28,12 +28,12 @@ void heddle_threads_interrupt_locked(heddle_job *job)
     if (job->unblocked)
         return;
     job->unblocked = true;
-    thread->interrupting++;
+    thread->interrupting = true;
     pthread_mutex_unlock(&heddle_threads_lock);
     job->unblock(job->unblock_data);
     pthread_mutex_lock(&heddle_threads_lock);
-    if (--thread->interrupting == 0)
-        pthread_cond_broadcast(&thread->answered);
+    thread->interrupting = false;
+    pthread_cond_broadcast(&thread->answered);
 }
 
 void heddle_threads_interrupt(heddle_job *job)

@@ -10,14 +10,13 @@
 #include <setjmp.h>
 
 struct heddle_offload_thread {
-    pthread_t native;
+    pthread_t native; /* set by heddle_threads_serve */
     long id; /* the kernel's thread id */
     /* signalled when a callback has returned or raised, the job was abandoned, or an interruption has ended */
     pthread_cond_t answered;
     heddle_job *job;
     bool leave; /* heddle_threads_serve must return */
-    /* how many threads are calling the unblocking function of its job; the job must not end meanwhile */
-    unsigned interrupting;
+    bool interrupting; /* a thread calls the unblocking function of its job; the job must not end meanwhile */
     jmp_buf left;          /* where longjmp goes when a callback has raised, or when the job was abandoned in one */
     heddle_native_frames frames;
     heddle_offload_thread *next, *previous;

@@ -304,7 +304,6 @@ heddle_offload_thread *heddle_threads_attach(void)
         heddle_threads_report_unstarted(); /* another thread is started when the job is overdue */
         return NULL;
     }
-    thread->native = pthread_self();
     heddle_condition_init(&thread->answered);
     pthread_mutex_lock(&heddle_threads_lock);
     if (starting)
