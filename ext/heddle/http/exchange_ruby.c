@@ -193,19 +193,13 @@ int64_t heddle_content_size(VALUE body)
     return size;
 }
 
+/* -- the body ---------------------------------------------------------------------------------------------------- */
+
 VALUE heddle_exchange_body_object(heddle_exchange *exchange)
 {
     if (exchange->spool && !exchange->spool->kept)
         return heddle_spooled_body(exchange->spool);
     return heddle_exchange_take_body(exchange);
-}
-
-/* -- the body ---------------------------------------------------------------------------------------------------- */
-
-/* Returns the address of the flag "the client waits for 100 Continue". */
-static bool *expectation_of(heddle_exchange_handle *handle)
-{
-    return operations_of(handle)->expectation(handle);
 }
 
 /* -- the response ------------------------------------------------------------------------------------------------ */
@@ -330,9 +324,9 @@ static VALUE exchange_close(VALUE self)
     /* Was the body received completely? */                                                                            \
     X(exchange_received_p, "received?", CALL(self, is_received) ? Qtrue : Qfalse)                                      \
     /* Does the client wait for 100 Continue? */                                                                       \
-    X(exchange_expects_p, "expects?", *expectation_of(heddle_exchange_handle_of(self)) ? Qtrue : Qfalse)               \
+    X(exchange_expects_p, "expects?", *CALL(self, expectation) ? Qtrue : Qfalse)                                       \
     /* Call this when 100 Continue was sent, or the client no longer needs it. */                                      \
-    X(exchange_end_expectation, "end_expectation", (*expectation_of(heddle_exchange_handle_of(self)) = false, Qnil))   \
+    X(exchange_end_expectation, "end_expectation", (*CALL(self, expectation) = false, Qnil))                           \
     /* Are there received bytes that were not read yet? */                                                             \
     X(exchange_buffered_p, "buffered?", CALL(self, is_buffered) ? Qtrue : Qfalse)                                      \
     /* Received bytes of the body, or nil if there are none now. Raises BadRequestError if the body is invalid. */     \
