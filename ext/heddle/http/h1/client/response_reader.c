@@ -44,8 +44,7 @@ typedef struct {
     heddle_http_limits limits;
     heddle_field *fields; /* room for limits.header_count fields */
     reader_state state;
-    bool keep_alive;
-    bool upgraded;      /* the rest of the connection is not HTTP */
+    bool keep_alive;    /* false also after an upgrade */
     uint64_t remaining; /* bytes left of a sized body */
     size_t seen;        /* bytes of the incomplete head that were already parsed */
     heddle_chunked chunked;
@@ -109,7 +108,6 @@ static void follow_head(reader *self, const heddle_response_head *head)
         return;
     }
     self->keep_alive = head->keep_alive;
-    self->upgraded = head->upgrade;
     if (head->until_close) {
         change_state(self, UNTIL_CLOSE);
     } else if (head->content_length == HEDDLE_CHUNKED_BODY) {
@@ -171,7 +169,6 @@ static VALUE reader_read_head(VALUE object, VALUE method_name, VALUE first_byte,
         rb_raise(rb_eIOError, "the previous response was not read to its end");
     if (self->state == COMPLETE)
         change_state(self, AT_HEAD);
-    self->upgraded = false;
     for (;;) {
         heddle_outbound *connection = heddle_outbound_of(self->connection);
         if (heddle_bytes_left(&connection->input) > self->seen) {
@@ -391,7 +388,7 @@ HEDDLE_DEFINE_METHOD(reader_complete_p, "complete?", reader_of(self)->state == C
 static VALUE reader_reusable_p(VALUE object)
 {
     reader *self = reader_of(object);
-    bool reusable = self->state == COMPLETE && self->keep_alive && !self->upgraded &&
+    bool reusable = self->state == COMPLETE && self->keep_alive &&
                     !heddle_bytes_left(&heddle_outbound_of(self->connection)->input);
     return reusable ? Qtrue : Qfalse;
 }
