@@ -154,17 +154,14 @@ static int end_trailer(heddle_chunked *chunked, char byte, const heddle_http_lim
 static int take_trailers(heddle_chunked *chunked, char byte, const heddle_http_limits *limits,
                          heddle_rejection *rejection)
 {
-    if (chunked->state == FIRST_TRAILER && byte == '\r') {
-        chunked->state = LAST_LF;
-        return 0;
-    }
     /*
      * The empty line counts against the limit only if there are trailers. So a request may have a head of exactly the
      * allowed size and a chunked body.
      */
-    if (chunked->state != LAST_LF)
+    bool counts = chunked->state != LAST_LF && (chunked->state != FIRST_TRAILER || byte != '\r');
+    if (counts)
         chunked->header_bytes += chunked->state == NEXT_TRAILER && byte == '\r' ? LINE_END : 1;
-    if (chunked->header_bytes > limits->header && chunked->state != LAST_LF) {
+    if (counts && chunked->header_bytes > limits->header) {
         return heddle_reject(rejection, HEDDLE_HEAD_TOO_LARGE,
                              "the header and trailer lines together are longer than %zu bytes", limits->header);
     }
