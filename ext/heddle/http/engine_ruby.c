@@ -114,11 +114,9 @@ static VALUE engine_set_up(VALUE self, VALUE configuration, VALUE on_rejection, 
     engine->write_timeout = heddle_parse_duration(heddle_engine_option(configuration, "write_timeout"));
     engine->linger_timeout = heddle_parse_duration(heddle_engine_option(configuration, "linger_timeout"));
     heddle_engine_configure_protocols(engine, configuration);
-    heddle_field *fields = calloc(engine->limits.header_count, sizeof(heddle_field));
-    if (!fields)
+    engine->head.fields = calloc(engine->limits.header_count, sizeof(heddle_field));
+    if (!engine->head.fields)
         rb_memerror();
-    free(engine->head.fields);
-    engine->head.fields = fields;
     engine->head.field_room = (uint16_t)engine->limits.header_count;
     return self;
 }
