@@ -303,7 +303,7 @@ void heddle_h2_reset(heddle_h2_session *session, heddle_h2_stream *stream, heddl
 
 static void report_completion(heddle_h2_session *session, heddle_h2_stream *stream)
 {
-    if (stream->state == HEDDLE_H2_ENDED && stream->held)
+    if (stream->held && session->operations->on_complete)
         session->operations->on_complete(session, stream);
 }
 
@@ -317,7 +317,8 @@ void heddle_h2_complete_message(heddle_h2_session *session, heddle_h2_stream *st
     heddle_h2_move_stream(session, stream, HEDDLE_H2_GOT_END);
     if (stream->held && !stream->rejected)
         session->operations->on_end(session, stream);
-    report_completion(session, stream);
+    if (stream->state == HEDDLE_H2_ENDED)
+        report_completion(session, stream);
 }
 
 void heddle_h2_answer_sent(heddle_h2_session *session, heddle_h2_stream *stream)
@@ -326,13 +327,13 @@ void heddle_h2_answer_sent(heddle_h2_session *session, heddle_h2_stream *stream)
     /* RST_STREAM with NO_ERROR tells the client to stop sending its request (RFC 9113, 8.1). */
     if (stream->state == HEDDLE_H2_HALF_CLOSED_LOCAL && !stream->tunnel && !session->is_client) {
         reset_stream(session, stream, HEDDLE_H2_NO_ERROR);
-        if (stream->held)
-            session->operations->on_complete(session, stream);
+        report_completion(session, stream);
         return;
     }
     if (stream->tunnel && stream->held)
         session->operations->on_window(session, stream);
-    report_completion(session, stream);
+    if (stream->state == HEDDLE_H2_ENDED)
+        report_completion(session, stream);
 }
 
 /* -- tunnels ------------------------------------------------------------------------------------------------------- */

@@ -117,12 +117,8 @@ static void on_window(heddle_h2_session *session, heddle_h2_stream *at)
     note_ready(stream);
 }
 
-static void on_complete(heddle_h2_session *session, heddle_h2_stream *at)
-{
-}
-
 const heddle_h2_operations heddle_h2_client_operations = {
-    .on_data = on_data, .on_end = on_end, .on_reset = on_reset, .on_window = on_window, .on_complete = on_complete,
+    .on_data = on_data, .on_end = on_end, .on_reset = on_reset, .on_window = on_window,
     .on_response = on_response,
 };
 

@@ -311,11 +311,6 @@ static void on_window(heddle_h2_session *session, heddle_h2_stream *stream)
     heddle_wait_wake(carrier->waits[HEDDLE_WRITING]);
 }
 
-/* Does nothing, because the exchange has already released the stream, or is about to release it. */
-static void on_complete(heddle_h2_session *session, heddle_h2_stream *stream)
-{
-}
-
 /* Counts the rejection, unless the application has got the request or the request was rejected before. */
 static void on_malformed(heddle_h2_session *session, const heddle_h2_stream *stream, heddle_h2_error error)
 {
@@ -330,6 +325,6 @@ static void on_malformed(heddle_h2_session *session, const heddle_h2_stream *str
 }
 
 const heddle_h2_operations heddle_h2_carrier_operations = {
-    on_request, on_rejection, on_data, on_end, on_reset, on_window, on_complete,
+    on_request, on_rejection, on_data, on_end, on_reset, on_window,
     .on_malformed = on_malformed,
 };
