@@ -110,7 +110,7 @@ static VALUE text_read(VALUE self)
             continue;
         VALUE string = rb_str_new(place_of(text, version), (long)size);
         atomic_thread_fence(memory_order_seq_cst);
-        /* The writer increases the version before it refills this slot. The same version means an intact copy. */
+        /* The writer increases the version before it refills this slot. An unchanged version means an intact copy. */
         if (atomic_load(&head->version) == version)
             return string;
     }

@@ -258,7 +258,8 @@ HEDDLE_DEFINE_METHOD(sockets_ended_p, "ended?", heddle_runners_are_done(heddle_s
 /*
  * call-seq: limit = Integer or nil
  *
- * Sets how many calls of the block may run at once; nil: no limit. If more run already, all of them continue.
+ * Sets how many items (requests and callbacks) may be served at once; nil: no limit. If more are being served already,
+ * all of them continue. Health checks don't count.
  */
 static VALUE sockets_set_limit(VALUE self, VALUE limit)
 {
@@ -308,10 +309,10 @@ static VALUE sockets_end_queue(VALUE self)
       heddle_sockets_of(self)->listeners && !heddle_sockets_of(self)->paused ? Qtrue : Qfalse)                         \
     /* Stops listening and closes every connection. Fibers that wait on a connection get IOError. Idempotent. */       \
     X(sockets_close, "close", (heddle_sockets_in_use(self), heddle_sockets_close(heddle_sockets_of(self)), Qnil))      \
-    /* The fibers in which the block runs now. */                                                                      \
+    /* The fibers that serve an item now. */                                                                           \
     X(sockets_serving, "serving",                                                                                      \
       heddle_sockets_in_use(self) ? heddle_runners_list_fibers(heddle_sockets_of(self)) : rb_ary_new())                \
-    /* How many calls of the block may run at once; nil: any number. */                                                \
+    /* How many items may be served at once; nil: any number. */                                                       \
     X(sockets_limit, "limit",                                                                                          \
       heddle_sockets_of(self)->admission.limit ? SIZET2NUM(heddle_sockets_of(self)->admission.limit) : Qnil)
 METHODS(HEDDLE_DEFINE_METHOD)

@@ -34,8 +34,8 @@ static size_t count_transit(const heddle_sockets *sockets)
     X(rejected_full, sockets->admission.rejected_full)                                                                 \
     /* Items rejected because they had waited for too long. */                                                         \
     X(rejected_late, sockets->admission.rejected_late)                                                                 \
-    /* Connections in transit: they receive a request, or send the rest of a response, while none of their items is    \
-     * being served. Reading this counter examines every connection. */                                                \
+    /* Connections in transit: they are in a handshake, receive a request, or send the rest of a response, while none  \
+     * of their items is being served. Reading this counter examines every connection. */                              \
     X(transit, count_transit(sockets))                                                                                 \
     /* Connections that wait for a request, or to be served. */                                                        \
     X(idle, sockets->connections - sockets->running - count_transit(sockets))                                          \

@@ -85,8 +85,8 @@ void heddle_tls_send_close_notify(heddle_transport *transport);
 ssize_t heddle_tls_peek(heddle_transport *transport);
 
 /*
- * Translates the kernel's events to the events for which fibers wait: with TLS, reading may wait for the kernel's room,
- * and writing for the kernel's input.
+ * Translates the kernel's events to the events for which fibers wait. With TLS, reading may have to wait until the
+ * kernel has room for output, and writing until it has input.
  */
 static inline uint8_t heddle_tls_translate_events(const heddle_tls *tls, uint8_t ready)
 {

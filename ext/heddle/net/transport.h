@@ -36,8 +36,8 @@ enum {
 /*
  * The wire is the lock for sending on a connection whose protocol has a farewell (net/protocol.h). While the loop is
  * blocked, the watch thread sends the farewell, which must come between two frames of the protocol. So the wire is OPEN
- * only while no frame is partly sent. The loop locks the wire before it uses the transport. After it has begun to send,
- * it opens the wire again only when all of its output, which consists of whole frames, is sent.
+ * only while no frame is partly sent. The loop locks the wire before it uses the transport. After the loop has begun to
+ * send, it opens the wire again only when all of its output, which consists of whole frames, is sent.
  */
 typedef enum {
     /*

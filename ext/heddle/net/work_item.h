@@ -22,7 +22,7 @@ typedef struct heddle_work heddle_work;
  * may raise.
  */
 typedef struct {
-    bool waits_at_gate; /* the item begins only while the gate is open (request_gate.h); other items begin at once */
+    bool waits_at_gate; /* the items are requests, which begin only while the gate is open (request_gate.h) */
     /* Called in the runner. Returns the item's Ruby object: the argument for `serve` or the block. May raise. */
     VALUE (*object)(heddle_work *work);
     /* Called in the runner. Serves the item. May raise. NULL: the block of heddle_sockets serves the item. */

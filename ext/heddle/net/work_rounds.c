@@ -47,8 +47,8 @@ static bool count_first_turn(heddle_rounds *rounds, const heddle_connection *con
 
 /*
  * Returns whether a deferred item of another address should be served before this item, according to the rounds of
- * addresses (ready_list.c). If the deferred item waited for the end of this round, every connection of the other item's
- * address would have its turn before it.
+ * addresses (ready_list.c). If the deferred item waited for the end of this round, every connection of this item's
+ * address would have its turn before the deferred item.
  */
 static bool is_address_passed(const heddle_rounds *rounds, const heddle_work *work)
 {

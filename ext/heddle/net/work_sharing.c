@@ -6,7 +6,7 @@
 
 /*
  * Returns whether the loop has not slept for HEDDLE_WORK_SHARING_AFTER and has other work, for which the item would
- * have to wait. This is false if a single client sends one request after the other: the loop sleeps between them.
+ * have to wait. If a single client sends one request after the other, this is false: the loop sleeps between requests.
  */
 static bool is_busy(const heddle_sockets *sockets, int64_t now)
 {

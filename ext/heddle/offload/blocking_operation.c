@@ -73,7 +73,7 @@ static VALUE offload_run_operation(VALUE self, VALUE object, VALUE file)
     };
     if (!heddle_offload_run(loop, &job, RTEST(file) ? &files : &others, HEDDLE_CALL_ENDS_EARLY))
         return Qfalse;
-    /* The operation was not begun, because the thread had to end. Ruby must not treat that as a success. */
+    /* The operation was not begun, because its thread was interrupted. Ruby must not treat that as a success. */
     if (call.cancelled && !call.interrupted)
         rb_syserr_fail(EINTR, "blocking operation");
     RB_GC_GUARD(object);

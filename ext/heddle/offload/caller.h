@@ -38,8 +38,9 @@ bool heddle_offload_postpone_errors(heddle_loop *loop);
 void heddle_offload_raise_postponed(void);
 
 /*
- * Postpones the exception of `state` (from rb_protect) in the same way, because the native code that made the call
- * expects the call to return. A kill or a throw can't be postponed: this function continues it and does not return.
+ * Postpones the exception of `state` (from rb_protect), as heddle_offload_postpone_errors does, because the native code
+ * that made the call expects the call to return. A kill or a throw can't be postponed: this function continues it and
+ * does not return.
  */
 void heddle_offload_postpone_cancellation(heddle_loop *loop, int state);
 

@@ -170,7 +170,7 @@ static VALUE run_call(io_call *call)
 #endif
     heddle_function *known = heddle_function_of_call((void *)call->function);
     bool ruby = heddle_function_is_ruby(known);
-    /* A call on a non-blocking descriptor never waits, so it needs no offload thread. */
+    /* The socket library's calls on a non-blocking descriptor never wait, so they need no offload thread. */
     bool quick = ruby ? heddle_function_is_inline_in_ruby(known, call->data)
                       : known->in_place || (fcntl(fd, F_GETFL) & O_NONBLOCK);
     if (!quick && !is_lock_without_waiting(known, call->data, fd)) {

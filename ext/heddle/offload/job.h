@@ -67,7 +67,7 @@ struct heddle_job {
 
     void *(*callback)(void *data);
     void *callback_data, *callback_result;
-    /* the exception by which Ruby has left the function (a VALUE; this record on a stack keeps it alive), or 0 */
+    /* the exception (a VALUE, which a stack with this record keeps alive) by which Ruby has left the function, or 0 */
     uintptr_t exception;
     bool answered;  /* the last callback has returned or raised */
     bool raised;    /* the last callback has raised */

@@ -68,7 +68,10 @@ static bool is_system(const heddle_object *object, const void *ruby)
     return heddle_library_is_libc(object->path) || (ruby && heddle_object_contains(object, ruby));
 }
 
-/* Adds the library's direct and indirect dependencies to `objects`. */
+/*
+ * Adds the library's direct and indirect dependencies to `objects`, except libc and Ruby. Returns false if one of them
+ * was not found, or if there are too many.
+ */
 static bool collect_needed(judging *self)
 {
     for (size_t i = 0; i < self->count; i++) {
@@ -154,8 +157,8 @@ static bool judge_relocations(judging *self, const heddle_object *object, const 
 /* -- the code of a library ----------------------------------------------------------------------------------------- */
 
 /*
- * Finds instructions that depend on the thread without an import: system calls, and reads of the thread pointer.
- * Returns a description, or NULL.
+ * Finds instructions that depend on the thread, although the library imports nothing for them: system calls, reads of
+ * the thread pointer, and possible reads of a thread's CPU clock. Returns a description of the first one, or NULL.
  */
 static const char *instruction_in(const unsigned char *code, size_t size)
 {
