@@ -190,14 +190,18 @@ static void write_content(heddle_exchange_handle *handle, VALUE string)
     RB_GC_GUARD(string);
 }
 
-/* Has the client reset the stream or ended its side of the connection, or has the exchange ended? */
+/* Has the client reset the stream or ended its side of the connection, or has the connection failed? */
+static bool has_client_left(heddle_exchange *exchange)
+{
+    const heddle_h2_carrier *carrier = heddle_h2_carrier_of(exchange);
+    return carrier->gone || carrier->server->ended;
+}
+
+/* Also returns true if the exchange has ended. */
 static VALUE exchange_gone_p(VALUE self)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
-    if (!heddle_exchange_connection(handle))
-        return Qtrue;
-    const heddle_h2_carrier *carrier = heddle_h2_carrier_of(handle->exchange);
-    return carrier->gone || carrier->server->ended ? Qtrue : Qfalse;
+    return !heddle_exchange_connection(handle) || has_client_left(handle->exchange) ? Qtrue : Qfalse;
 }
 
 static void complete_exchange(heddle_exchange_handle *handle, heddle_h2_carrier *carrier, int status)
@@ -284,12 +288,6 @@ static void reject_exchange(heddle_exchange *exchange, const heddle_rejection *r
     heddle_h2_end_call(server);
 }
 
-static bool watch_disconnect(heddle_exchange *exchange)
-{
-    const heddle_h2_carrier *carrier = heddle_h2_carrier_of(exchange);
-    return carrier->gone || carrier->server->ended;
-}
-
 const heddle_exchange_operations heddle_h2_exchange_operations = {
     .version = "HTTP/2",
     .object_class = &exchange_class,
@@ -303,7 +301,7 @@ const heddle_exchange_operations heddle_h2_exchange_operations = {
     .send = send_response,
     .write = write_content,
     .finish = finish_response,
-    .watch_disconnect = watch_disconnect,
+    .watch_disconnect = has_client_left,
     .taken = heddle_h2_note_taken,
     .reject = reject_exchange,
     .reject_running = reject_running,
