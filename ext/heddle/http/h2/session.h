@@ -109,9 +109,7 @@ typedef struct {
      * and when its end was sent.
      */
     void (*on_window)(heddle_h2_session *session, heddle_h2_stream *stream);
-    /*
-     * Called when request and response are complete, and all output of the stream was pulled. The operation may be NULL.
-     */
+    /* Called when request and response are complete, and all output of the stream was pulled. May be NULL. */
     void (*on_complete)(heddle_h2_session *session, heddle_h2_stream *stream);
     /* Passes a head or trailers of a response. A client gets this call instead of on_request and on_rejection. */
     void (*on_response)(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_h2_response *response);
