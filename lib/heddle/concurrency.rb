@@ -95,7 +95,7 @@ module Heddle
         end
       end
 
-      # @return [String] file name and line of a block, such as `"app.rb:12"`
+      # @return [String] file name and line of a block, such as `"app.rb:12"`; `"task"` if the block has none
       def place(block)
         file, line = block&.source_location
         file ? "#{File.basename(file)}:#{line}" : "task"

@@ -15,7 +15,7 @@ module Heddle
         @fiber = @process = nil
       end
 
-      # Calls `target.message` in `seconds`. That method must not wait.
+      # Calls the method `message` of `target` after `seconds`. The method must not wait.
       #
       # @return [Alarm] for {#remove}
       def add(seconds, target, message)
@@ -46,7 +46,7 @@ module Heddle
 
       private
 
-      # A forked child has neither the fiber nor the objects to call.
+      # In a forked child, the fiber does not exist, and the alarms are the parent's.
       def forget_parent
         @heap.clear
         @fiber = nil

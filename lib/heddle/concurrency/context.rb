@@ -69,7 +69,7 @@ module Heddle
         @pool_waiting -= 1
       end
 
-      # The scope of the tasks that the running code starts.
+      # The scope in which the running code starts tasks if it names no other.
       def scope
         current = task
         return current.innermost if current
@@ -115,10 +115,10 @@ module Heddle
         @scheduler.each_fiber { |fiber, job, state| yield fiber, job, state unless job.equal?(@alarms) }
       end
 
-      # Cancels the tasks and fibers that the root task doesn't wait for.
+      # Cancels the detached tasks, and the fibers that are not tasks: the root task does not wait for them.
       def cancel_unawaited
         each_fiber do |fiber, job,|
-          @scheduler.interrupt(fiber, Cancelled.new("all other tasks have ended")) unless job.is_a?(TaskFrame)
+          @scheduler.interrupt(fiber, Cancelled.new("no task waits for this fiber")) unless job.is_a?(TaskFrame)
         end
         @detached_tasks&.cancel
       end

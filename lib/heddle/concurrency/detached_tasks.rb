@@ -3,8 +3,8 @@
 module Heddle
   module Concurrency
     # The scope of detached tasks, which are tasks that were started outside of every task, for example in a fiber of
-    # `Fiber.schedule`. No caller waits for this scope. So a task's error leaves its fiber and is handled like the error
-    # of any fiber.
+    # `Fiber.schedule`. No code waits for this scope, so a task's error leaves the task's fiber and is handled like the
+    # error of any fiber.
     class DetachedTasks < ScopeFrame
       attr_reader :scheduler
 

@@ -3,7 +3,7 @@
 require "heddle/error"
 
 module Heddle
-  # Raised by a method that needs a loop when no loop runs.
+  # Raised when a method that needs Heddle's event loop is called outside of such a loop.
   class NoLoopError < RuntimeError
     include Heddle::Error
   end

@@ -7,8 +7,8 @@ module Heddle
     #
     # Cancelling a frame also cancels every frame inside it, and raises {Heddle::Cancelled} once, at the task's next
     # wait. The code in `ensure` and `rescue` of a cancelled frame may wait: cancelling an outer frame raises nothing
-    # until the cancelled frame has ended. If that takes more than `cancel_grace` seconds, Cancelled is raised again,
-    # and then after each further `cancel_grace` seconds.
+    # until the cancelled frame has ended. If the clean-up takes more than `cancel_grace` seconds, Cancelled is raised
+    # again, and then after each further `cancel_grace` seconds.
     #
     # @api private
     class Frame

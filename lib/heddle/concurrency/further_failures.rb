@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Heddle
-  # Extends the error that has ended a scope with the errors of other tasks. They may have failed before they were
-  # cancelled, or during their clean-up.
+  # Extends the error that has ended a scope with the errors of the scope's other tasks. These tasks may have failed
+  # before they were cancelled, or during their clean-up.
   module FurtherFailures
     # @return [Array<Exception>] the errors of the other tasks, the earliest first
     def further_failures = @further_failures || []

@@ -27,7 +27,8 @@ module Heddle
       private
 
       # Rejects an endless Range if there is no limit, because Heddle would start tasks forever, and run none. Does not
-      # ask others: an Enumerator whose `size` is infinite may end all the same, and `size` may query a database.
+      # check the `size` of other objects: an Enumerator may end although its size is infinite, and `size` may query a
+      # database.
       def check(items)
         Arguments.refuse("the list", items, "an object with `each`") unless items.respond_to?(:each)
         Arguments.refuse("the list", items, "finite, or needs limit:") if

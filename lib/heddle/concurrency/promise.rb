@@ -3,8 +3,8 @@
 require "heddle/concurrency/timeout_error"
 
 module Heddle
-  # A value that will be available later. A promise is settled only once, by any thread. Any number of tasks and threads
-  # may wait for it, with or without a loop.
+  # A value that will be available later. Any thread may settle a promise, but only once. Any number of tasks and
+  # threads may wait for it, with or without a loop.
   #
   #     answer = Heddle::Promise.new
   #     Thread.new { answer.resolve(compute) }

@@ -35,7 +35,7 @@ module Heddle
         Context.of(scheduler).root = self
         start
         begin
-          # Unlike `run`, does not raise the exceptions of fibers that are no tasks: they have been printed.
+          # Unlike `run`, this does not raise the exceptions of fibers that are not tasks; they were printed already.
           scheduler.__send__(:run_fibers)
         rescue Exception => e
           Concurrency.attach_failures(e, [failure]) if failed? && !failure.equal?(e)
@@ -45,9 +45,10 @@ module Heddle
         @value
       end
 
-      # Always true: if the root task ends in a forked child, the child continues with the code after Heddle.run.
-      # Unlike other tasks it raises no failure here, because {run_loop} does.
+      # Called when the root task ends in a forked child. Raises no failure, unlike the method of other tasks, because
+      # {run_loop} raises it.
       #
+      # @return [true] the child continues with the code after Heddle.run
       # @api private
       def end_in_child = true
 

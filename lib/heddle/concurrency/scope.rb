@@ -19,8 +19,8 @@ module Heddle
     # Starts a task in this scope. The task begins in a later tick of the loop, and ends before the scope ends.
     #
     # @param name [String, nil] the task's name in the task tree; default: file and line of its block
-    # @param background [Boolean] true: the scope does not wait for the task, and cancels it when all other tasks have
-    #   ended
+    # @param background [Boolean] true: the scope does not wait for the task, and cancels it when only background tasks
+    #   are left
     # @param inherit [Boolean, Symbol, Array<Symbol>, nil] the state of the calling code that the task gets as a copy:
     #   `:tags` (of Rails' loggers), `:current` (ActiveSupport::CurrentAttributes), `:trace` (OpenTelemetry's context);
     #   true: all of them

@@ -139,7 +139,7 @@ module Heddle
 
       def failed(error)
         Context.of(task.scheduler).raise_in_loop(error) if error.is_a?(SignalException)
-        # raised by a Timeout.timeout, which may be around the whole loop
+        # raised by Timeout.timeout, whose block may contain the whole loop, and not only code of this task
         timeout = defined?(Timeout::ExitException) && error.is_a?(Timeout::ExitException)
         task.scheduler.cancel_computing(error) if timeout
         (@failures ||= []) << error unless @failures&.any? { |other| other.equal?(error) }
@@ -162,8 +162,8 @@ module Heddle
       end
 
       # Waits for all children. When only background tasks are left, cancels them. An exception during the wait cancels
-      # all children, but the wait continues, because they need time to clean up. If the thread was killed, its status
-      # is "aborting", and the scope's block has ended without an exception.
+      # all children, but the wait continues, because they need time to clean up. A killed thread, whose status is
+      # "aborting", leaves the scope's block without an exception, so {absorb} has not cancelled the children.
       def join
         cancel if Thread.current.status == "aborting"
         @joiner = Fiber.current
@@ -179,7 +179,7 @@ module Heddle
         join_killed unless @children.empty?
       end
 
-      # Called if Fiber#kill ends the fiber. Then a wait does not return, but ensure clauses run and can wait again.
+      # Called if Fiber#kill ends the fiber. Then no wait returns, but the next ensure clause runs, and can wait, too.
       def join_killed
         cancel
         task.scheduler.park

@@ -10,7 +10,7 @@ module Heddle
   #     limit = Heddle::Semaphore.new(10)
   #     limit.acquire { Net::HTTP.get(uri) }
   class Semaphore
-    # @return [Integer] maximum number of tasks that may acquire it at the same time
+    # @return [Integer] maximum number of tasks that may have acquired it at the same time
     attr_reader :limit
 
     def initialize(limit)

@@ -28,7 +28,7 @@ module Heddle
       def refused(_size) = nil
     end
 
-    # A limit that adapts to the speed of the resources: to the median time for which a resource is in use. While tasks
+    # A limit that adapts to the speed of the resources: the median time for which a resource is in use. While tasks
     # wait, the limit is checked at an interval. It shrinks by a quarter if the median is now much longer than the best
     # (shortest) median so far; otherwise it grows by a quarter. While the limit is 1, tasks can't slow each other down.
     # So a median measured then becomes the new best one, even if an earlier median was shorter.

@@ -91,7 +91,7 @@ module Heddle
       @limit.returned(held) unless @waiters.empty?
     end
 
-    # Is the connection still open on the server's side?
+    # Has the other side, such as a database server, kept the connection open?
     def alive?(resource) = @driver.nil? || @driver.alive?(resource)
 
     # Ends a transaction or query that a database connection still has when it is released.
@@ -149,7 +149,7 @@ module Heddle
     end
 
     def retire(time)
-      # Removes each resource only just before it is closed. If closing one raises, the others are still in the list.
+      # Removes each resource only just before it is closed, so that if closing one raises, the others stay in the list.
       while (index = @idle.index { |slot| slot.retire_at <= time })
         dispose(@idle.delete_at(index), :age)
       end

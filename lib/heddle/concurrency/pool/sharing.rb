@@ -44,6 +44,7 @@ module Heddle
       dispose(@idle.shift, :shared) if !@idle.empty? && @share.least_waiting
     end
 
+    # Checks `max_total`.
     # @return [Integer] the limit of this pool alone
     def check_total(total, name, max)
       return max unless total

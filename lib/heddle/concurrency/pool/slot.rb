@@ -58,7 +58,7 @@ module Heddle
         self
       end
 
-      # Records that this fiber uses the resource, but not which task runs in the fiber.
+      # Records that the given fiber uses the resource. Does not record the fiber's task or scope.
       #
       # @param fiber [Fiber]
       # @return [self]

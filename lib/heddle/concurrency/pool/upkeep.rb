@@ -16,7 +16,7 @@ module Heddle
       # @param pool [Pool]
       # @param tend [#call] closes idle resources; returns the seconds until it must close another one, or nil if there
       #   is none to close
-      # @param check_waiting [#call, nil] serves waiting tasks
+      # @param check_waiting [#call, nil] called while tasks wait: adapts the limit, serves them, finds deadlocks
       def initialize(pool, tend, check_waiting = nil)
         @pool = pool
         @tend = tend

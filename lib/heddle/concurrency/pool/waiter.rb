@@ -31,8 +31,8 @@ module Heddle
         @place = place
       end
 
-      # Waits until the task gets an item, is refused, or the timeout has passed. The pool itself must then remove this
-      # object from its list of waiters.
+      # Waits until the task gets an item, is refused, or the timeout has passed. If the wait ends without an item, the
+      # pool must remove this object from its list of waiters.
       #
       # @param timeout [Numeric, nil] seconds
       def wait(timeout = nil)
@@ -49,7 +49,7 @@ module Heddle
         @scheduler.unpark(@fiber)
       end
 
-      # Ends the wait: the task gets nothing.
+      # Ends the wait without an item.
       def refuse
         @refused = true
         @scheduler.unpark(@fiber)
