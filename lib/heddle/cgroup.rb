@@ -27,8 +27,8 @@ module Heddle
 
       private
 
-      # Tries each folder from the root to the path. In a container, the path may be valid only on the host, and the
-      # container's group is mounted as the root.
+      # Reads the files in each folder from the mount point of the groups down to the path. In a container, the path may
+      # be valid only on the host; the mount point is then the container's own group.
       def texts(root, mount, path, names)
         steps = path.split("/").reject(&:empty?)
         (0..steps.size).map do |depth|

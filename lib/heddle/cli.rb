@@ -14,12 +14,13 @@ module Heddle
   module CLI
     Autoloads.add(self, "heddle/cli")
 
-    # Raised for an invalid command line. The message names the invalid part, and the correct form.
+    # Raised if a command can't run as it was called: the command line, the configuration or a file is invalid, or a
+    # file can't be written. The message says what is wrong, and how to correct it.
     class UsageError < OwnError; end
 
     # A command: the name of the class that runs it (nil: {CLI} itself runs it), and its line in the help. {CLI.run}
-    # creates an instance with the arguments after the command's name, and the stream to write to, and calls `run`. The
-    # class method `help` returns the help, except for `serve`, whose help {Help} returns.
+    # creates an instance of the class with two arguments, the words after the command's name and the stream to write
+    # to, and calls `run`. The class method `help` returns the command's help; that of `serve` is in {Help}.
     Entry = Data.define(:class_name, :text)
 
     COMMANDS = {

@@ -271,7 +271,7 @@ class InitFromPumaTest < Minitest::Test
     carry_over("port ENV.fetch('HEDDLE_TEST_PORT', 4000)\nport ENV.fetch('HEDDLE_TEST_SECOND', 4001)\n" \
                "ssl_bind ENV.fetch('HEDDLE_TEST_HOST', '127.0.0.1'), 4002, { cert: 'a', key: 'b' }\n")
 
-    assert_equal 2, File.read("config/heddle.rb").scan(/^# The file computes this value/).size
+    assert_equal 2, File.read("config/heddle.rb").scan(/^# Puma's file computes this value/).size
   end
 
   def test_values_that_an_address_or_one_thread_takes_from_the_environment_are_said_to_be_frozen
@@ -279,7 +279,7 @@ class InitFromPumaTest < Minitest::Test
                "threads ENV.fetch('HEDDLE_TEST_THREADS', 1)\n")
 
     assert_equal ['bind "0.0.0.0:4001"', "max_requests 1"], code.grep(/^(bind|max_requests)/)
-    assert_equal 2, File.read("config/heddle.rb").scan(/^# The file computes this value/).size
+    assert_equal 2, File.read("config/heddle.rb").scan(/^# Puma's file computes this value/).size
   end
 
   # As in the file that Rails 7.1 generates: development must not get production's workers.
@@ -324,7 +324,7 @@ class InitFromPumaTest < Minitest::Test
     report = carry_over("workers [Etc.nprocessors, 3].min\n")
 
     assert_equal ["workers #{[Etc.nprocessors, 3].min}"], code.grep(/workers/)
-    assert_match(/The file computes this value; this was the result when heddle init ran/, report)
+    assert_match(/Puma's file computes this value; this was the result when heddle init ran/, report)
   end
 
   def test_a_value_that_needs_a_variable_which_is_not_set_is_reported_where_its_condition_does_not_hold
@@ -574,7 +574,7 @@ class InitFromPumaTest < Minitest::Test
     assert_equal [1, 4, 8, 10, 12, 15, 16], left(report).keys
     assert_equal ["application"], left(report).values_at(1, 16).map { |why| why[/application/] }.uniq
     assert_match(/uninitialized constant Membership/, left(report)[10])
-    assert_match(/The file computes this value; this was the result when heddle init ran/, report)
+    assert_match(/Puma's file computes this value; this was the result when heddle init ran/, report)
     assert_includes %w[DEFAULT SYSTEM_DEFAULT], trap(:PROF, "DEFAULT")
     assert_equal [1, 4, 8, 10, 12, 15, 16],
                  File.read("config/heddle.rb")[/Not translated:.*/m].scan(/^# (\d+): /).flatten.map(&:to_i)

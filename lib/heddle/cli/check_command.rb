@@ -17,7 +17,7 @@ module Heddle
           --changed  print only options that are set
           --load     also load the application
 
-        Exits with 0 if the configuration is valid, and with 1 if not. Opens no sockets.
+        Exits with 1 if the configuration or the application's file has a mistake, else with 0. Opens no sockets.
       TEXT
 
       # @return [String]

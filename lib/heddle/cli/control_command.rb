@@ -54,7 +54,8 @@ module Heddle
 
       # A mistake in the configuration file does not end the command, because the running server may have read an
       # earlier version of the file. If the command then finds no server, it reports the mistake, too.
-      # @return [Array<String>, nil] the addresses in the configuration file of this folder
+      # @return [Array<String>, nil] the addresses in the configuration; nil: its file must not be run ({#own_file?}) or
+      #   has a mistake
       def configured
         Server::Configuration.load.control if own_file?
       rescue Server::ConfigurationError => e

@@ -21,12 +21,13 @@ module Heddle
       SECONDS = 1
       # Sizes of the thread pools that the page compares Heddle with.
       POOLS = [3, 5, 16].freeze
-      # Numbers of clients that a visitor can choose, and the seconds for which these send requests.
+      # Numbers of clients that a visitor can choose, and the seconds for which the clients send requests.
       CROWDS = [1, 16, 64, 256].freeze
       CROWD_SECONDS = 5
       # The body of the responses that these clients (the crowd) get.
       HELLO = "hello\n"
-      # The server's current numbers that the page shows, and their labels.
+      # The numbers that the page shows, and their labels. The page itself counts the `answers`; the server sends the
+      # others.
       VALUES = { "connections" => "Connections", "idle" => "of them idle", "running" => "Requests under way",
                  "limit" => "Request limit", "waiting" => "Requests queued", "answers" => "Responses seen here" }.freeze
       NDJSON = "application/x-ndjson"
@@ -114,7 +115,7 @@ module Heddle
         end
       end
 
-      # Streams the server's current numbers until the client disconnects.
+      # Streams the server's current numbers until the client disconnects or the server stops.
       def pulse(_env) = Answer.stream(NDJSON, Pulse.new(@server))
 
       # Starts as many clients as the query says, which send requests to /hello, and streams their reports.
@@ -125,8 +126,8 @@ module Heddle
         end
       end
 
-      # Streams the body that the block returns, which keeps this server busy. Pages of other sites can't request such a
-      # stream, and only one runs at a time.
+      # Streams the body that the block returns. Such a body keeps this server busy, so only one is streamed at a time,
+      # and pages of other sites can't request it.
       def stream_exclusively(env)
         return Answer.text(403, "Only this page may send this request.\n") if env["HTTP_SEC_FETCH_SITE"] == "cross-site"
         return Answer.text(503, "Another visitor is running this test. Try again in a moment.\n") if @busy
@@ -137,7 +138,7 @@ module Heddle
       end
 
       # The server's first TCP address, to which the demo sends its own requests. The Host header is not used: a client
-      # could set it to make the demo send requests to any port of this machine.
+      # could set it to make the demo send requests to any other server.
       def own_address
         url = (@server&.urls || @urls.call).find { |one| one.start_with?("http://", "https://") } or
           raise BadParameterError, "This panel works only if `heddle demo` listens on a TCP address."

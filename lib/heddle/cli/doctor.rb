@@ -8,7 +8,8 @@ module Heddle
     class Doctor
       Autoloads.add(self, "heddle/cli/doctor")
 
-      # @!attribute level [Symbol] :ok, :note (information), :warning (a problem under load), :problem (wrong responses)
+      # @!attribute level [Symbol] :ok; :note: information; :warning: may cause trouble in production; :problem: the
+      #   server can't start, or responses can be wrong
       # @!attribute subject [String] what was checked
       # @!attribute text [String] what was found
       # @!attribute advice [String, nil] what to do
@@ -46,7 +47,7 @@ module Heddle
             case state
             when :made then Finding.new(level: :ok, subject: row.to_s, text: "adapted: #{row.changes}")
             when :excluded
-              level = shared?(row) ? :problem : :note # because requests would see each other's state
+              level = shared?(row) ? :problem : :note # if shared, requests see each other's state
               Finding.new(level:, subject: row.to_s,
                           text: "not adapted, because the option adapt or isolate excludes it. The change would be: " \
                                 "#{row.changes}",
@@ -58,8 +59,8 @@ module Heddle
         end
       end
 
-      # Whether requests would share the gem's state if it is not adapted. Newer versions of Sentry can keep a hub for
-      # each fiber by themselves.
+      # Do requests share the gem's state, because the gem is not adapted? Newer versions of Sentry can keep their state
+      # (a hub) for each fiber by themselves.
       def shared?(row)
         return false unless row.variable
 

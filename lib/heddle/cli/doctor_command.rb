@@ -35,7 +35,7 @@ module Heddle
       rescue Server::ConfigurationError => e
         @configuration = Server::Configuration.new
         Doctor::Finding.new(level: :problem, subject: "configuration", text: e.message,
-                            advice: "correct this; heddle check validates only the configuration")
+                            advice: "correct this; heddle check validates the configuration without the application")
       end
 
       # Loads the application in the same environment as the server would. Without an application, only the machine is

@@ -13,14 +13,14 @@ module Heddle
       private_constant :NAMES
 
       # @param word [String]
-      # @return [Boolean] whether the word begins with the flag of an option
+      # @return [Boolean] whether the word is the flag of an option, with or without a value
       def self.known?(word) = NAMES.include?(word.b[/\A(?:--[^=]+|-.)/])
 
       # @return [Hash{Symbol => String, Boolean, Array<String>}] the values by option, as the user wrote them
       attr_reader :values
       # @return [Array<String>] arguments that are not flags
       attr_reader :rest
-      # @return [Array<String>] the arguments of {Help.for}
+      # @return [Array<String>] further arguments for {Help.for}: `--all`, if the user gave it
       attr_reader :help_words
 
       # @param arguments [Array<String>]

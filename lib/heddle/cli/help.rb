@@ -27,8 +27,8 @@ module Heddle
 
         def general
           rows = COMMANDS.map { |name, command| row_of("  #{name}", command.text, 12) }
-          "Heddle serves Rack applications; each request runs in a fiber.\n\n#{rows.join("\n")}\n\n`heddle help " \
-            "serve` lists the flags."
+          "Heddle serves Rack applications; by default, each request runs in a fiber.\n\n#{rows.join("\n")}\n\n" \
+            "`heddle help serve` lists the flags."
         end
 
         def server(all:)
@@ -42,9 +42,9 @@ module Heddle
 
             #{subjects.join("\n\n")}
 
-            #{"`heddle help serve --all` also lists limits and rarely needed options.\n" unless all}In place of a flag you can set an environment variable (such as HEDDLE_STOP_TIMEOUT), or, except
-            for -C, write a line in config/heddle.rb (such as stop_timeout 20); `heddle help stop_timeout`
-            shows both. Sizes may end in k, m or g.
+            #{"`heddle help serve --all` also lists limits and rarely needed options.\n" unless all}Instead of a flag, you can set an environment variable (such as HEDDLE_STOP_TIMEOUT) or, except for
+            -C, write a line in config/heddle.rb (such as stop_timeout 20). `heddle help stop_timeout` shows
+            both. Sizes may end in k, m or g.
           TEXT
         end
 

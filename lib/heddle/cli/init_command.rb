@@ -4,7 +4,8 @@ require "fileutils"
 
 module Heddle
   module CLI
-    # `heddle init`: writes a first configuration file, or translates Puma's configuration file.
+    # `heddle init`: writes a first configuration file, or translates Puma's. With --apply, it also changes the files
+    # that start Puma; --undo restores these files.
     class InitCommand < Command
       Autoloads.add(self, "heddle/cli/init")
 
@@ -76,7 +77,7 @@ module Heddle
       end
 
       def undo(path)
-        @output.puts(Installation.new.undo(path), "Now: bundle install")
+        @output.puts(Installation.new.undo(path), "Now run `bundle install`.")
         DONE
       end
 

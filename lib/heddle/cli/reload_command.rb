@@ -2,7 +2,7 @@
 
 module Heddle
   module CLI
-    # `heddle reload`: replaces the workers, one by one, with workers that run the new code.
+    # `heddle reload`: replaces the workers, one by one, with workers that have the new code and configuration.
     class ReloadCommand < OrderCommand
       NAME = "reload"
 

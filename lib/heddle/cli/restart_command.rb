@@ -2,7 +2,7 @@
 
 module Heddle
   module CLI
-    # `heddle restart`: starts a new master on the same sockets, for example after an update of Heddle.
+    # `heddle restart`: replaces the master with a new one on the same sockets, for example after an update of Heddle.
     class RestartCommand < ReloadCommand
       NAME = "restart"
     end

@@ -4,8 +4,8 @@ require "heddle/platform"
 
 module Heddle
   module CLI
-    # The base class of `heddle serve` and `heddle demo`: reads the flags, opens the sockets, prints the address, and
-    # reports all mistakes in one message.
+    # The base class of `heddle serve` and `heddle demo`: reads the flags and the configuration, runs the server in this
+    # process or in workers, and reports why it can't start.
     class ServingCommand
       # @param arguments [Array<String>] the arguments after the command's name
       # @param output [IO]
@@ -79,8 +79,8 @@ module Heddle
           raise Server::BootError, "a restart can't change a server with several processes into a single process, as " \
                                    "the new configuration requires: stop the server, and start it again"
         end
-        # With workers, only the mold exports its environment. The master must not change its own variables, because a
-        # reload reads them again.
+        # With workers, only the mold does this. The master must not change its own variables, because a reload reads
+        # them again.
         configuration.export_environment
         @server = server = Server.new(configuration, log:)
         server.open

@@ -4,8 +4,8 @@ require "heddle/command_line"
 
 module Heddle
   module CLI
-    # Gives fibers stacks as large as the stacks of threads. By default a fiber's VM stack has an eighth of that size,
-    # so rendering a deep tree or nested partials, which works in a thread, would raise SystemStackError in a request's
+    # Gives fibers stacks as large as the stacks of threads. By default a fiber's VM stack has an eighth of a thread's
+    # size, so code that works in a thread, such as rendering a deep tree, would raise SystemStackError in a request's
     # fiber. Only the used part of a stack needs memory.
     module StackSizes
       # The variables that set the stack sizes of fibers when Ruby starts, and the names of the corresponding sizes of

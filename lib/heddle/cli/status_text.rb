@@ -4,7 +4,8 @@ require "heddle/server"
 
 module Heddle
   module CLI
-    # Formats a server's status as lines of text. With an earlier status, it shows the changes since then.
+    # Formats a server's status as lines of text. With an earlier status, it also shows requests a second, and computes
+    # latencies and shares of time since then.
     class StatusText
       Autoloads.add(self, "heddle/cli/status_text")
 
@@ -44,7 +45,7 @@ module Heddle
 
       def all = @report[:workers]
 
-      # The empty lines between two parts of the text.
+      # What separates two parts of the text: an empty line, or nothing.
       def gap = @rows && @rows < TIGHT ? [] : [""]
 
       def summary = [[[heading, :title]], traffic, *spent, *wrapped(protection)]
@@ -71,7 +72,7 @@ module Heddle
         parts.join("   ")
       end
 
-      # A sum over all workers, also those that have ended, so that it never falls.
+      # A sum over all workers, including the ones that have ended, so that it never falls.
       def total(name) = @report.dig(:master, :ended_workers, name).to_i + all.sum { |one| yield(one).to_i }
 
       # How requests have spent their time since the report `before` (without it, since the start), the largest parts

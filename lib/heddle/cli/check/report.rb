@@ -13,7 +13,7 @@ module Heddle
         # @param configuration [Server::Configuration, nil] nil if it has mistakes
         # @param application [String, nil]
         # @param problems [Array<String>]
-        # @param changed [Boolean] whether to leave out options with their default values
+        # @param changed [Boolean] whether to leave out options that are not set
         def initialize(configuration, application:, problems:, changed: false)
           @configuration = configuration
           @application = application
@@ -38,8 +38,8 @@ module Heddle
           found | [*@configuration.port_warning]
         end
 
-        # Warnings about variables that are set without effect, because another option does not have the value that they
-        # need.
+        # Warnings about environment variables that are set without effect, because they apply only with certain values
+        # of other options.
         def variable_warnings(option)
           option.conditions.filter_map do |variable, wanted|
             next if ENV[variable].to_s.empty? || wanted.all? { |name, value| @configuration[name] == value }

@@ -11,7 +11,7 @@ module Heddle
 
         module_function
 
-        # Waits for a file's lock, which another thread releases, in a native function that releases Ruby's lock.
+        # Calls flock(2), which waits until another thread unlocks the file. Ruby releases the GVL during this call.
         def wait(seconds = SECONDS)
           Tempfile.create("heddle") do |file|
             file.flock(File::LOCK_EX)

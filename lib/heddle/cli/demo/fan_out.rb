@@ -9,7 +9,7 @@ module Heddle
       # When a request starts or ends, the body yields a line of JSON. Times are in seconds since the first request
       # started.
       #
-      # A browser can't do this: it opens only six connections to a host, and queues the other requests.
+      # A browser can't do this over HTTP/1.1: it opens only six connections to a host, and queues the other requests.
       class FanOut
         # Seconds after which a request fails if it gets no response.
         TIMEOUT = 30

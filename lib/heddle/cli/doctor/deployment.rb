@@ -10,7 +10,7 @@ module Heddle
         FILES = %w[Dockerfile Procfile bin/docker-entrypoint].freeze
         PUMA = %r{\b(?:bundle exec |bin/)?puma\b(?!_|\.rb)}
         RAILS = %r{\bbin/rails["',\s]+(?:server|s)\b|\brails (?:server|s)\b}
-        # A condition in bin/docker-entrypoint, the script that an image runs before its command.
+        # Matches a condition in bin/docker-entrypoint, the script that an image runs before its command.
         CONDITION = /\A\s*(?:if|elif|\[)/
         SOURCES = "{app,config,lib}/**/*.rb"
         CONFIGURATION = %r{\Aconfig/(?:puma(?:/.*)?|heddle(?:/.*)?)\.rb\z}

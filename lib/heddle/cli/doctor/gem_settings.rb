@@ -23,7 +23,8 @@ module Heddle
             "`busy_handler_timeout`, as Rails sets it, and not `busy_timeout`, which holds Ruby's lock while it " \
             "waits; keep queries short",
           "redis" => "one object runs one command at a time: use a pool for many tasks",
-          "hiredis-client" => "don't use it where commands block: the Ruby driver lets the loop run while it waits",
+          "hiredis-client" =>
+            "don't use it for blocking commands, such as BLPOP: only the Ruby driver lets the loop run meanwhile",
           "dalli" => "one client runs one command at a time: use a pool for many tasks",
           "mongo" => "`max_pool_size` at least the number of tasks that query at once",
           "mongoid" => "`isolation_level: :fiber`, which needs Mongoid 9.1",

@@ -95,7 +95,7 @@ module Heddle
           end
         end
 
-        # Gems whose source keeps state per thread. The state may be harmless, so this is a note.
+        # Notes about gems whose source keeps state per thread. They are only notes, because the state may be harmless.
         def unknown
           @specs.reject { |spec| HARMLESS.include?(spec.name) || KNOWN.any? { |one| one.name == spec.name } }
                 .filter_map do |spec|

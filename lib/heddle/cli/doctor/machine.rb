@@ -10,8 +10,8 @@ module Heddle
       class Machine
         # With fewer descriptors than this, doctor warns: each connection needs one.
         DESCRIPTORS = 65_536
-        # Memory mappings that a fiber with guard pages needs (sysctl vm.max_map_count limits the total), and the usual
-        # limit.
+        # Memory mappings that a fiber needs if guard pages need mappings, and the usual limit of a process's mappings
+        # (sysctl vm.max_map_count).
         MAPS_A_FIBER = 2
         USUAL_MAPS = 65_530
         private_constant :DESCRIPTORS, :MAPS_A_FIBER, :USUAL_MAPS
@@ -79,8 +79,8 @@ module Heddle
           return ok("fibers", "only memory limits their number") if guard_pages == :on
 
           most = File.read("/proc/sys/vm/max_map_count").to_i
-          text = "about #{most / MAPS_A_FIBER} at once: vm.max_map_count is #{most}, and guard pages need mappings: " \
-                 "#{guard_pages}"
+          text = "about #{most / MAPS_A_FIBER} at once, because vm.max_map_count is #{most} and guard pages need " \
+                 "mappings (#{guard_pages})"
           return ok("fibers", text) if most > USUAL_MAPS
 
           note("fibers", text, "to run more requests at once, raise the limit: sysctl vm.max_map_count=1000000")

@@ -5,7 +5,7 @@ module Heddle
     class InitCommand
       # Changes the files of an application that start its server (`heddle init --apply`), and restores them (`--undo`).
       class Installation
-        # Patterns for the names of files that start a server, each with a pattern for the lines that start it.
+        # Patterns for the names of files that start a server, each with a pattern for the lines that may start it.
         STARTS = {
           "{Dockerfile,Dockerfile.*}" => /\A\s*(?:CMD|ENTRYPOINT)\s/i,
           "{Procfile,Procfile.*}" => /\A[\w-]+:/,
@@ -23,7 +23,7 @@ module Heddle
         PREPARES = 'if [[ " $* " == *" heddle serve "* || " $* " == *"/rails server "* ]]; then'
         PUMA = "config/puma.rb"
         START_REASON = "`heddle serve` loads the application only once; `rails server` also loads it in the master."
-        KEPT = "Puma serves in development and tests, on every machine of the team; Heddle serves in production"
+        KEPT = "Heddle serves only in production. Puma stays in development and tests, on every machine of the team"
         private_constant :STARTS, :TESTS, :CAPYBARA, :ENTRYPOINT, :START_REASON, :KEPT
 
         # @param keep_puma [Boolean, nil] whether Puma still serves in development and tests; nil: false on Linux, true
@@ -38,7 +38,8 @@ module Heddle
         end
 
         # Computes the changes without writing files.
-        # @param configured [Boolean] whether a configuration file sets the address to listen on
+        # @param configured [Boolean] whether Heddle has or gets a configuration file. If so, the changed commands set
+        #   no address to listen on.
         # @return [self]
         # @raise [UsageError]
         def prepare(configured:)
@@ -134,8 +135,8 @@ module Heddle
           end
         end
 
-        # Moves the gem to the group production. `bundle add heddle` adds the gem without a group. On machines where the
-        # gem can't be compiled, every command of the application would then fail to load it.
+        # Moves the gem heddle to the group production. `bundle add heddle` adds it without a group; then every command
+        # of the application loads it, and fails on machines where it can't be compiled.
         def limit_to_production(lines, path, calls)
           call = calls.find { |one| name_of(one) == "heddle" && !grouped?(one) } or return
           replace_call(lines, path, call, with_group(call, ":production"), @why_kept)

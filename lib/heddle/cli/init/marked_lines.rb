@@ -10,7 +10,7 @@ module Heddle
       #     gem "heddle"
       class MarkedLines
         MARK = /\A([ \t]*)# heddle:install (replaced|added):(?: (.*?))?(\r?\n)?\z/mn
-        # Matches a line that `heddle init --apply` has written in place of an original line.
+        # Matches a line that `heddle init --apply` has written below a mark.
         WRITTEN = /\bgem[ (]*["'](?:heddle|puma)["']|\bheddle(?:", ")?\s*serve\b|:heddle\b/n
         private_constant :MARK, :WRITTEN
 
@@ -59,7 +59,7 @@ module Heddle
             found << "#{indent}#{old}#{ending}" if kind == "replaced"
             next if MARK.match?(lines.first.to_s) && kind == "replaced" && lines.first[MARK, 2] == "replaced"
 
-            # Drops the line that replaced the original one, unless a user has removed or changed it.
+            # Drops the line that was written below the mark, unless a user has removed or changed that line.
             next unless lines.first&.match?(WRITTEN)
 
             its_ending = lines.shift[/\r?\n\z/n].to_s

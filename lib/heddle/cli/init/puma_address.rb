@@ -52,7 +52,7 @@ module Heddle
 
         private
 
-        # Removes what Puma ignores: a path, and a colon without a port.
+        # Removes what Puma ignores (a path, and a colon without a port), and replaces an empty host.
         def with_host(address) = address.sub(%r{:?(?:/.*)?\z}m, "").sub(/\A(?=:\d+\z|\z)/, EVERY_HOST)
 
         def tcp(address, parameters)

@@ -76,7 +76,7 @@ module Heddle
           collect(@tree.value)
         end
 
-        # @return [Array<PumaRun::Failure>] statements that failed; their settings may be missing
+        # @return [Array<PumaRun::Failure>] the failed statements because of which settings may be missing or wrong
         def failures
           @run.failures.reject do |failure|
             (failure.application? || failure.missing_constant?) && SyntaxTree.assigned(failure.node).empty? &&
@@ -165,7 +165,7 @@ module Heddle
           writes.select { |write| names.include?(write.name) }.map(&:value)
         end
 
-        # @return [Prism::Node, nil] a variable is replaced by its value
+        # @return [Prism::Node, nil] the call's first argument or, if that is a variable, the value assigned to it
         def first_argument(node)
           argument = node.arguments&.arguments&.first
           argument.is_a?(Prism::LocalVariableReadNode) ? assigned_values([argument.name]).first || argument : argument

@@ -4,7 +4,7 @@ module Heddle
   module CLI
     class InitCommand
       # A statement of a Puma configuration file that is not a setting, but Ruby code that Puma runs once when it
-      # starts. Heddle does not translate it; it reports the statement with advice.
+      # starts. `heddle init` copies some `require`s to the new file, and reports the other statements with advice.
       #
       # @!attribute line [Integer]
       # @!attribute source [String] the first line of the statement
@@ -19,11 +19,11 @@ module Heddle
           return "failed: #{failure.message}. Move it to an initializer or to worker_boot { }" if failure
 
           case text
-          when /\AENV\b/ then "set it in the environment of the server, or copy the line into the new file"
+          when /\AENV\b/ then "set this variable in the server's environment, or copy the line into the new file"
           when /\A(?:::)?(?:Signal\.)?trap\b/
             "not run, because Heddle has its own signal handlers (docs/processes.md); set other handlers in " \
             "worker_boot { }"
-          when /\A(?:def|class|module)\b/ then "only Puma's file uses it"
+          when /\A(?:def|class|module)\b/ then "only Puma's file uses this definition"
           else "this is not a setting: move it to an initializer, or to a hook such as worker_boot { }"
           end
         end

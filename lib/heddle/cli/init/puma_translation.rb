@@ -41,8 +41,8 @@ module Heddle
 
         private
 
-        # Translates the statements that are not settings. The new file needs a `require` only for code that was copied
-        # to it, or if the library (dotenv) sets environment variables.
+        # Translates the statements that are not settings. A `require` is copied to the new file only if other code was
+        # copied, too, or if its library (dotenv) sets environment variables.
         def others(settings)
           code = settings.any? { |one| one.kind == :translated && (one.call.block || one.call.conditions&.any?) }
           @file.others.map do |one|

@@ -39,7 +39,7 @@ module Heddle
           @expression = call.expression unless in_address || %i[bind ssl_bind threads].include?(call.name)
           return unless call.computed || call.expression != @expression
 
-          @remarks << "The file computes this value; this was the result when heddle init ran."
+          @remarks << "Puma's file computes this value; this was the result when heddle init ran."
         end
 
         # @return [String, nil] why the call can't be translated, if a variable of its value is not set
@@ -177,12 +177,10 @@ module Heddle
         end
 
         def translate_stdout_redirect(output = nil, errors = nil, *)
-          unless output
-            raise SkippedError, "to redirect the standard error, use the command line: heddle serve 2>> log/error.log"
-          end
+          raise SkippedError, "to redirect the standard error, run heddle serve 2>> log/error.log" unless output
 
-          @remarks << "This is the server's log. To redirect the application's output and errors, use the command " \
-                      "line: heddle serve >> log/application.log#{" 2>> #{errors}" if errors}"
+          @remarks << "Only the server's log goes to this file. To redirect the application's output and errors, run " \
+                      "heddle serve >> log/application.log#{" 2>> #{errors}" if errors}"
           option(:log_file, InitCommand.relative(output))
         end
       end

@@ -12,8 +12,8 @@ module Heddle
         # configuration file that must be translated first.
         class UnknownWordError < OwnError; end
 
-        # Flags of Puma, rackup and `rails server` that have a value, and the corresponding flags of Heddle. Heddle
-        # drops a flag whose entry is nil, except for some values of -C and -t (see `flag`).
+        # Flags of Puma, rackup and `rails server` that have a value, and the corresponding flags of Heddle. A flag with
+        # the entry nil is left out, except for some values of -C and -t (see `flag`).
         FLAGS = {
           "-p" => "--port", "--port" => "--port", "-b" => "--bind", "--bind" => "--bind", "--binding" => "--bind",
           "-o" => "--bind", "--host" => "--bind", "-e" => "--environment", "-E" => "--environment",

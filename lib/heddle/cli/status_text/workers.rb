@@ -16,7 +16,7 @@ module Heddle
           "gc" => ->(one, _) { one.dig(:gc, :count) },
           "up" => ->(one, _) { Format.duration(one[:uptime]) }
         }.freeze
-        # The columns that are dropped, in this order, if the table is too wide.
+        # The columns that are dropped, in this order, until the table is narrow enough.
         DISPENSABLE = %w[gc fibers idle up].freeze
         private_constant :COLUMNS, :DISPENSABLE
 

@@ -1,4 +1,4 @@
-// Fifty slow requests at once: the server's report of them, drawn as it comes.
+// Fifty slow requests at once: draws the server's report of them while it arrives.
 
 import { draw, dye, finder, lines, ticks } from "./shared.js"
 import { Timeline } from "./timeline.js"
@@ -12,7 +12,7 @@ const button = find("run")
 let timeline = null
 let measured = []
 
-// When a request would start in a pool of this many threads.
+// The time, in seconds, at which a request would start in a pool with this many threads.
 const computedStart = (index, threads) => Math.floor(index / threads) * seconds
 
 function clear(way) {

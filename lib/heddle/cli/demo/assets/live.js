@@ -208,9 +208,9 @@ function report({ clients, answers, seconds, median, p99, failed, message }) {
   const rate = Math.round(answers / seconds)
   find("status").textContent =
     `${count(clients, "client")} got ${grouped.format(answers)} responses in ${seconds.toFixed(1)} s: ` +
-    `${grouped.format(rate)} a second on this machine, which the clients share. ` +
+    `${grouped.format(rate)} a second on this machine, on which the clients run, too. ` +
     `${failed > 0 ? `${count(failed, "client")} failed: ${message}.` : "None failed."} ` +
-    `With the time in queues, half of the requests took less than ${duration(median)}, 99 of 100 less than ${duration(p99)}.`
+    `Including the time in queues, half of the requests took less than ${duration(median)}, 99 of 100 less than ${duration(p99)}.`
   Object.assign(panel.dataset, { rate, failed })
 }
 

@@ -1,4 +1,4 @@
-// What both panels need: lines of a response, numbers, SVG, axes.
+// Code for both panels: lines of a response, numbers, SVG, axes.
 
 const NAMESPACE = "http://www.w3.org/2000/svg"
 

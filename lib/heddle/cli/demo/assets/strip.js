@@ -1,4 +1,4 @@
-// A canvas whose right edge is the newest sample.
+// A canvas that shows the newest seconds; its right edge is the time of the newest sample.
 
 const dark = matchMedia("(prefers-color-scheme: dark)")
 
@@ -39,7 +39,7 @@ export class Strip {
     return this.width * (1 - (this.now - at) / this.span)
   }
 
-  // A line across, and its label.
+  // Draws a horizontal line over the whole width, and its label.
   rule(y, text) {
     const { context, colours } = this
     const middle = Math.round(y) + 0.5
