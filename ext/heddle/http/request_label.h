@@ -4,8 +4,8 @@
  * The label of a request: its method and path, with `:id` instead of each segment that may be an identifier or a
  * secret. Such segments are numbers; segments of more than 15 characters that have a digit or are not words; and
  * segments with other characters than letters, digits, `-`, `_`, `.`, `:` and `*`. A format such as `.json` is kept. A
- * method that can't be a registered one becomes `OTHER`. The stall history and the metrics count requests by label.
- * Uses no Ruby.
+ * method that can't be a registered one becomes `OTHER`. The stall history and the metrics use labels. Uses no
+ * Ruby.
  */
 
 #include "system.h"

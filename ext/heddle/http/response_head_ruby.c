@@ -134,7 +134,7 @@ typedef struct {
     heddle_head_writer *head;
     heddle_buffer *out;
     kept_name *kept;
-    heddle_field_result failure; /* HEDDLE_FIELD_WRITTEN while no field was invalid */
+    heddle_field_result failure; /* HEDDLE_FIELD_WRITTEN until a field is invalid */
     VALUE name, value;           /* the field that is invalid */
     bool unprepared;             /* prepare_headers must convert the headers, which runs application code */
     bool no_memory;

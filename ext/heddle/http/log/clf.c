@@ -6,7 +6,7 @@ enum { CLF_GROWTH = 4 }; /* the size of an escaped byte: \xhh */
 
 /*
  * Writes a backslash before quotes and backslashes, and \xhh for bytes that are not printable. Apache does the same,
- * except that it writes \n, \t and the like for some of these.
+ * except that it writes \n, \t and the like for some control characters.
  */
 static void put_clf(heddle_log_line *line, const char *bytes, size_t size)
 {

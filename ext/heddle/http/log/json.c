@@ -58,7 +58,7 @@ static void put_now(heddle_log_line *line)
     heddle_log_put_text(line, "%s.%03ldZ", text, now.tv_nsec / 1000000);
 }
 
-/* Writes a time in seconds, with six decimals. vsnprintf would be slow for the many times of an account. */
+/* Writes a time in seconds, with six decimals. vsnprintf would be slow for the many times of a time account. */
 static void put_seconds(heddle_log_line *line, int64_t ns)
 {
     char text[24], *at = text + sizeof(text);

@@ -13,7 +13,7 @@ enum {
 
 void heddle_push_queue_callback(heddle_push_session *session, uint8_t callback)
 {
-    /* If the handler has no on_close, heddle_push_call still keeps the close code and reports the end of the socket. */
+    /* on_close is due even if the handler has none: heddle_push_call then keeps the close code and reports the end. */
     if (session->wanted & callback || (callback == HEDDLE_PUSH_ON_CLOSE && heddle_push_has_client(session)))
         session->due_callbacks |= callback;
 }

@@ -2,7 +2,7 @@
 
 /*
  * A carrier transports the bytes of a push session (a WebSocket or an event stream). It is the connection of an
- * HTTP/1.1 request, after the head of the response (h1_carrier.c), or a stream of HTTP/2 (RFC 8441; h2_carrier.c). The
+ * HTTP/1.1 request, after the head of the response (h1_carrier.c), or a stream of HTTP/2 (h2_carrier.c). The
  * session calls these operations with the GVL. Only is_free and wait_for_room raise. The carrier calls the framing's
  * `feed`, heddle_push_handle_drained and heddle_push_stop_carrier while the session is held (heddle_push_hold), and
  * heddle_push_handle_deadline.
@@ -36,8 +36,8 @@ typedef struct {
      */
     bool (*write)(heddle_push_session *session, const char *bytes, size_t size, VALUE string);
     /*
-     * Sends as much of a frame as possible at once, and queues the rest. Returns false if the carrier is broken, or
-     * when out of memory. Called in the loop.
+     * Sends as much of a frame as possible at once, and queues the rest; over HTTP/2 only queues the frame. Returns
+     * false if the carrier is broken, or when out of memory. Called in the loop.
      */
     bool (*send)(heddle_push_session *session, VALUE frame);
     /* The number of queued bytes. May be called on any thread. */

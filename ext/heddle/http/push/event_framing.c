@@ -145,7 +145,7 @@ static void begin_events(heddle_push_session *session, heddle_fanout *fanout, he
  *
  * Sends the messages of `topic` as events until the client leaves. The caller has already written the response's head.
  * This exchange can't be used afterwards. `since`: the position from which to resume, or nil to send only new messages.
- * `lines`: added before each event, such as "event: price\n". `beginning`: sent first, such as "retry: 1000\n\n".
+ * `lines`: added to each event, such as "event: price\n". `beginning`: sent first, such as "retry: 1000\n\n".
  * `policy`: for a client that reads too slowly: :close, :coalesce or :drop. `handoff`: whether a process that replaces
  * this one continues the stream; otherwise the client reconnects. Returns false, and does nothing, if the connection
  * can't be taken over now: the request is not read completely, more input follows it, or a fiber waits to write.

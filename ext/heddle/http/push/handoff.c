@@ -18,7 +18,7 @@ enum {
     VERSION = 1,
 };
 
-/* Is this an open WebSocket over HTTP/1.1, with nothing under way? Does not examine whether it uses TLS. */
+/* Is this an open WebSocket over HTTP/1.1, with or without TLS, and is nothing under way? */
 static bool is_at_rest(const heddle_push_session *session)
 {
     const heddle_connection *connection = session->work.connection;

@@ -38,7 +38,7 @@ bool heddle_push_answer_ping(heddle_push_session *session, const char *payload, 
 void heddle_push_update_pong(heddle_push_session *session)
 {
     heddle_push_pong *pong = session->pong;
-    /* `written` does not count the head of an HTTP/1.1 response: while the head is pending, this may be negative. */
+    /* `written` does not count the head of an HTTP/1.1 response: the difference may be negative until that is sent. */
     if (!pong || (int64_t)(session->written - heddle_push_pending(session) - pong->end) < 0)
         return;
     session->pong = NULL;

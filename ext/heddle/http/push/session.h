@@ -116,12 +116,12 @@ struct heddle_push_session {
     bool chunked;               /* events are sent as chunks of HTTP/1.1 */
     bool stays;                 /* an event stream that is never handed off */
     bool running;               /* a runner calls its callbacks */
-    bool paused;                /* enough messages wait for the handler: nothing is read */
+    bool paused;                /* nothing is read, as enough messages wait for this handler or for all handlers */
     bool defers_reading;        /* the session was paused when it began to close, and reads again at its deadline */
     bool pinged;                /* a ping was due at `keepalive_sent_at`, and no input has come since; see `stalls` */
     bool overflowed;            /* another thread has found too much output: the loop must check it */
     bool overrun;               /* another thread has dropped a message: the loop must close the socket */
-    /* the server stops, and the socket is closed at `retires_at`; or it is being closed to make room for new clients */
+    /* the server stops, and closes the socket at `retires_at`; or the socket is closed to make room for clients */
     bool retires;
     /*
      * OPEN: a ping was due while the output was full. It was not sent; progress of the output counts as its answer.
@@ -213,7 +213,7 @@ void heddle_push_fail_session(heddle_push_session *session, unsigned code, const
  */
 void heddle_push_handle_drained(heddle_push_session *session);
 /*
- * Called when another process has received the socket, before the connection is detached. No callback is called
+ * Called when the socket was sent to another process, before the connection is detached. No callback is called
  * afterwards.
  */
 void heddle_push_finish_handoff(heddle_push_session *session);
@@ -227,7 +227,7 @@ HEDDLE_LAST_USE void heddle_push_begin_session(heddle_push_session *session, hed
 HEDDLE_LAST_USE void heddle_push_drop_carrier(heddle_push_session *session);
 /* Called in a forked child, where the fibers of the session don't exist. */
 void heddle_push_abandon(heddle_push_session *session);
-/* Must reading pause until the handler has processed more messages? */
+/* Must reading pause until this handler, or others, have processed more messages? */
 bool heddle_push_must_pause(const heddle_push_session *session);
 
 /* Does the calling thread run the session's loop? */
@@ -244,7 +244,7 @@ void heddle_push_count_sent(heddle_push_session *session, uint64_t bytes);
 void heddle_push_set_deadline(heddle_push_session *session);
 /* Sets a time limit for the current state, in ns from now. Held. */
 void heddle_push_set_time_limit(heddle_push_session *session, int64_t duration);
-/* Returns how long the client may take to close its side, in ns. The time is shorter when the server stops. */
+/* Returns how long the client may take to close its side, in ns. It may be less when the server stops. */
 int64_t heddle_push_closing_time(const heddle_push_session *session);
 /* Called when the time limit has passed. */
 HEDDLE_LAST_USE void heddle_push_handle_deadline(heddle_push_session *session);

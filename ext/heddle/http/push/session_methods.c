@@ -296,7 +296,7 @@ static VALUE client_receive(VALUE self, VALUE seconds)
             heddle_push_release_hold(session);
             continue;
         }
-        /* After a turn of messages, other fibers run for a tick: with a fast client, this fiber would never wait. */
+        /* After a turn of messages, other fibers run for a tick, as a fiber with a fast client might never wait. */
         bool turn_ends = !waited && (session->first || session->paused) &&
                          session->waiting_count % MESSAGES_A_TURN == 0;
         if (session->first && !turn_ends)

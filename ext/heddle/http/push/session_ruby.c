@@ -218,7 +218,7 @@ static VALUE open_websocket(VALUE self, VALUE handler, VALUE caller, VALUE logge
     heddle_exchange_handle *exchange = heddle_exchange_handle_of(self);
     heddle_exchange_writable_connection(exchange);
     const heddle_push_carrier *carrier = heddle_push_carrier_of(exchange);
-    carrier->is_free(exchange); /* its result does not matter: it is called because it raises if a stream has ended */
+    carrier->is_free(exchange); /* called only because it raises if the HTTP/2 stream has ended */
     const heddle_push_framing *framing = kind == ID2SYM(rb_intern("events")) ? &heddle_push_events
                                                                              : &heddle_push_frames;
     VALUE label = RTEST(logged) ? label_of(self, exchange) : Qnil;

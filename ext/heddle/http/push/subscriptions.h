@@ -51,8 +51,8 @@ struct heddle_push_subscription {
     bool was_reset;                      /* the client was sent a reset */
     VALUE envelope; /* an interned String, marked by the WebSocket::Session; nil: the form has none */
     uint32_t size;       /* bytes of the topic's name */
-    uint16_t lines_size; /* bytes of the lines before each event */
-    char name[]; /* the topic's name, then the lines that are sent before each event */
+    uint16_t lines_size; /* bytes of the lines that are added to each event */
+    char name[]; /* the topic's name, then the lines that are added to each event */
 };
 
 /*
@@ -64,7 +64,7 @@ struct heddle_push_subscription {
 typedef struct {
     const char *name; /* the topic's name */
     size_t size;
-    const char *lines; /* sent before each event */
+    const char *lines; /* added to each event */
     size_t lines_size;
     VALUE envelope;
     heddle_push_form form;

@@ -14,7 +14,7 @@ enum {
     HEDDLE_DEFLATE_MOST = 1 << 20, /* in bytes; longer messages are not compressed: that would block the loop */
     /* the highest allowed ratio of a message's size to its compressed size, for messages above HEDDLE_INFLATE_FREE */
     HEDDLE_INFLATE_RATIO = 25,
-    /* in bytes; smaller messages may have any ratio, because much repetition in a short message can make it 100 */
+    /* in bytes; smaller messages may have any ratio, as repetition alone can give a short message a ratio of 100 */
     HEDDLE_INFLATE_FREE = 1 << 18,
 };
 

@@ -22,10 +22,10 @@ typedef struct {
     heddle_deflater *deflater; /* shared by all sockets that have negotiated permessage-deflate; NULL: none yet */
     VALUE loader;          /* makes the handlers of handed-off sockets, see handoff.c; 0: there is none */
     VALUE clients;         /* an Array with the WebSocket::Session of each socket at its slot; 0: none yet */
-    uint32_t free_slot, slot_count; /* the first free slot, which contains the next one's index; the number of slots */
+    uint32_t free_slot, slot_count; /* the first free slot, which contains the index of the next; the number of slots */
     uint16_t retire_code;  /* the close code when the server stops (chosen by server/drain.rb) … */
     int64_t retire_time;   /* … and the time over which the close frames are spread, ns */
-    int64_t retire_end;    /* no socket waits longer for its on_shutdown to return: CLOCK_MONOTONIC, ns */
+    int64_t retire_end;    /* when sockets stop waiting for on_shutdown to return: CLOCK_MONOTONIC, ns */
     uint32_t retired;      /* the number of sockets for which on_shutdown was queued */
     uint64_t open, opened; /* the number of open sockets; the number of sockets that were opened so far */
     uint64_t received, received_bytes, sent, sent_bytes; /* numbers of messages, and of their bytes */
