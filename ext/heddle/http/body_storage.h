@@ -23,6 +23,6 @@ int heddle_body_begin_spool(heddle_connection *connection, heddle_exchange *exch
                             void (*written)(void *owner, int error), unsigned others);
 /*
  * Rejects a request whose body can't be stored. `error` is an errno: ENOBUFS if body_disk_limit leaves no room, EMFILE
- * if too many bodies are in files.
+ * if too many bodies are in files, or else why the body could not be written.
  */
 HEDDLE_LAST_USE void heddle_body_reject(heddle_exchange *exchange, int error);

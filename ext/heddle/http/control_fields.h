@@ -22,5 +22,5 @@ typedef struct {
 /* Evaluates one field line. Fields that control neither the message nor the connection are ignored. */
 void heddle_control_fields_note(heddle_control_fields *controls, const char *bytes, const heddle_field *field);
 
-/* May the connection be kept open after this message (RFC 9112, 9.3)? */
+/* May the connection be kept open after this message (RFC 9112, 9.3)? `minor`: its version is HTTP/1.minor. */
 bool heddle_control_fields_keep_alive(const heddle_control_fields *controls, uint8_t minor);

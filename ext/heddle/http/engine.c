@@ -65,7 +65,7 @@ void heddle_engine_count_response(heddle_engine *engine, const heddle_exchange *
 {
     int64_t now = heddle_clock_now();
     heddle_latency_add(&engine->latency, now - exchange->arrived);
-    const char *named = exchange->operations->version; /* "HTTP/2" */
+    const char *named = exchange->operations->version; /* "HTTP/2"; NULL for HTTP/1 */
     uint8_t version = named ? (uint8_t)((named[5] - '0') * 10) : 10 + exchange->head.minor;
     heddle_otel_durations_add(&engine->durations, exchange->head.method_id,
                               exchange->work.connection->transport.tls != NULL, version, status,
@@ -154,9 +154,9 @@ static void choose_protocol(heddle_connection *connection)
 }
 
 /*
- * Loads a session that another process has handed off. Returns an Array of the protocol's number and the loaded
- * session. Returns nil if the session can't continue. Also returns nil if an exception was raised; then `*state` is the
- * state that rb_protect has set.
+ * Loads a session that another process has handed off. The first byte of `description` is the protocol's number, and
+ * that protocol loads the rest. Returns an Array of the number and the loaded session. Returns nil if the session can't
+ * continue. Also returns nil if an exception was raised; then `*state` is the state that rb_protect has set.
  */
 static VALUE load_session(heddle_service *service, VALUE description, int *state)
 {

@@ -44,7 +44,7 @@ struct heddle_engine {
     int64_t head_timeout, idle_timeout, body_grace, body_timeout, body_pause, write_timeout, linger_timeout;
     bool draining; /* each connection closes after its next response */
 
-    heddle_request_head head; /* filled by the parser */
+    heddle_request_head head; /* the parser's result, which heddle_exchange_new copies */
     heddle_exchange *bodies; /* exchanges with a body in memory that the application has not received yet */
     heddle_exchange *spare;  /* records that can be used again */
     unsigned spare_count;

@@ -1,4 +1,4 @@
-/* Makes, reuses and ends the records of exchanges, and keeps their bodies in memory. */
+/* Makes, reuses and ends the records of exchanges, and stores the bodies that stay in memory. */
 
 #include "http/exchange.h"
 

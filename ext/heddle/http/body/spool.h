@@ -100,7 +100,7 @@ heddle_body_spool *heddle_body_spool_new(const char *folder, const heddle_spool_
  * to be received.
  */
 char *heddle_body_spool_make_room(heddle_body_spool *spool, uint64_t expected, size_t *size);
-/* Stores any number of bytes in an empty buffer. Returns false if no memory is left. */
+/* Stores bytes in the buffer, which must be empty and grows to any size. Returns false if no memory is left. */
 bool heddle_body_spool_put(heddle_body_spool *spool, const char *bytes, size_t size);
 static inline bool heddle_body_spool_full(const heddle_body_spool *spool)
 {
@@ -141,8 +141,8 @@ static inline bool heddle_body_spool_begin_read(heddle_body_spool *spool)
 }
 void heddle_body_spool_end_read(heddle_body_spool *spool);
 /*
- * Reads up to `size` bytes from `offset` on. Returns the number of bytes, which is smaller than `size` only at the end
- * of the file, or -errno. May be called with or without the GVL.
+ * Reads up to `size` bytes from `offset` on. Returns their number or -errno. The number is smaller than `size` only at
+ * the end of the file. May be called with or without the GVL.
  */
 ssize_t heddle_body_spool_read(const heddle_body_spool *spool, uint64_t offset, char *memory, size_t size);
 

@@ -11,7 +11,7 @@
 void heddle_h1_flush(heddle_connection *connection);
 /*
  * Waits until at most `low` bytes of the output are left to send. Raises ClientGoneError if the connection is broken,
- * or if the client has read nothing for write_timeout.
+ * or if the client has read nothing for write_timeout, and IOError if the connection is closed during the wait.
  */
 void heddle_h1_drain(heddle_exchange_handle *handle, size_t low);
 /* The following two are operations of the exchange. */

@@ -53,7 +53,8 @@ static bool chose_h2(const heddle_connection *connection)
 
 /*
  * Are the received bytes the preface of HTTP/2, or its beginning, and is a preface allowed here? It is allowed only
- * before the first response, and only if HTTP/2 without TLS is enabled: over TLS, ALPN chooses HTTP/2 (RFC 9113, 3.2).
+ * before the first response, only if HTTP/2 without TLS is enabled, and never over TLS, where ALPN chooses HTTP/2 (RFC
+ * 9113, 3.2).
  */
 static bool begins_h2(const heddle_connection *connection, const char *bytes, size_t size)
 {

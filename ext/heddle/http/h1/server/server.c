@@ -33,7 +33,7 @@ static void reject_late_head(heddle_connection *connection)
 
 /* -- events ------------------------------------------------------------------------------------------------------ */
 
-/* Sends earlier responses that are still queued while the next request is received. Returns false if that fails. */
+/* Called while the next request is received: sends earlier responses that are queued. Returns false if that fails. */
 static bool flush_earlier_output(heddle_connection *connection)
 {
     if (!connection->output.size || !heddle_transport_has(&connection->transport, HEDDLE_HAS_ROOM))
@@ -280,7 +280,7 @@ static int collect_input(const heddle_connection *connection, struct iovec *piec
         if (exchange->spool)
             return -1; /* the body's file belongs to this process */
         if (exchange->head.content_length == HEDDLE_CHUNKED_BODY && !h1->expects && h1->taken)
-            return -1; /* the body's chunks were decoded in place */
+            return -1; /* the received chunks are decoded, so they can't be parsed again */
         pieces[count++] = (struct iovec){.iov_base = exchange->bytes, .iov_len = exchange->head.size};
         if (exchange->body_size)
             pieces[count++] = (struct iovec){.iov_base = RSTRING_PTR(exchange->body), .iov_len = exchange->body_size};
