@@ -7,7 +7,7 @@
 # Environment variables that bin/compile sets:
 #   HEDDLE_WERROR=1            warnings are errors
 #   HEDDLE_DEBUG=1             compiles with -Og -g3 and assertions (defines HEDDLE_DEBUG)
-#   HEDDLE_SANITIZE=address,…  compiles with these sanitizers
+#   HEDDLE_SANITIZE=address,…  compiles with these sanitizers and assertions
 #   HEDDLE_CHECKOUT=1          builds for developers: more warnings, and a failed compilation is an error on a Mac, too
 #   HEDDLE_PORTABLE=1          does not link libruby, so that any Ruby of this version can load the extension, whether
 #                              that Ruby has a shared or a static libruby
