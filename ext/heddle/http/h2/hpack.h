@@ -58,8 +58,8 @@ static inline heddle_hpack_entry *heddle_hpack_table_at(const heddle_hpack_table
 }
 
 /*
- * Evicts old entries until there is room, and inserts an entry. An entry that is larger than the table empties the
- * table, and is not inserted (RFC 7541, 4.4). Returns false when out of memory.
+ * Evicts old entries until there is room, and inserts an entry. An entry that is larger than the table's
+ * limit empties the table, and is not inserted (RFC 7541, 4.4). Returns false when out of memory.
  */
 bool heddle_hpack_table_insert(heddle_hpack_table *table, const char *name, size_t name_size, const char *value,
                                size_t value_size, uint32_t hash);
@@ -85,7 +85,7 @@ typedef struct {
 /* A complete header block (RFC 9113, 4.3) that is being decoded. */
 typedef struct {
     heddle_hpack_decoder *decoder;
-    heddle_bytes *scratch; /* for decoded strings and copies; shared by all blocks of a thread */
+    heddle_bytes *scratch; /* for decoded strings and copies; the caller may use it for other blocks later */
     const uint8_t *at, *end;
     bool has_fields;
 } heddle_hpack_block;

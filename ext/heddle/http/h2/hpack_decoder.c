@@ -39,7 +39,7 @@ static bool read_integer(heddle_hpack_block *block, unsigned prefix_bits, uint32
     return false;
 }
 
-/* Reads a string (RFC 7541, 5.2). Copies it only if it is in the Huffman code. */
+/* Reads a string (RFC 7541, 5.2). A string in the Huffman code is decoded into `scratch`; others are not copied. */
 static heddle_hpack_result read_string(heddle_hpack_block *block, const char **text, uint32_t *size)
 {
     uint32_t length;

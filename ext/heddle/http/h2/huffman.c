@@ -8,8 +8,8 @@ enum {
 };
 
 /*
- * The number of bits of each symbol's code. The code is canonical: codes of the same size increase in the order of
- * their symbols. So the sizes determine all codes, and the tables below are computed from the sizes when the library is
+ * The length of each symbol's code, in bits. The code is canonical: codes of the same length increase in the order of
+ * their symbols. So the lengths determine all codes, and the tables below are computed from them when the library is
  * loaded.
  */
 static const uint8_t code_bits[END_OF_STRING + 1] = {

@@ -91,7 +91,7 @@ void heddle_h2_abort(heddle_h2_session *session, int64_t now, heddle_h2_error er
 
 /*
  * Returns the stream's next state, or how the frame is handled (HEDDLE_H2_IGNORE and the values after it). Fails the
- * connection if the frame is not allowed.
+ * connection if the frame is a connection error.
  */
 static uint8_t judge_stream(heddle_h2_session *session, uint32_t id, heddle_h2_event event)
 {

@@ -109,12 +109,15 @@ typedef struct {
      * and when its end was sent.
      */
     void (*on_window)(heddle_h2_session *session, heddle_h2_stream *stream);
-    /* Called when request and response are complete, and all output of the stream was pulled. May be NULL. */
+    /*
+     * Called when all output of the stream was pulled, and request and response are complete. Also called when the
+     * server has reset the stream after its response, because it needs no more of the request. May be NULL.
+     */
     void (*on_complete)(heddle_h2_session *session, heddle_h2_stream *stream);
     /* Passes a head or trailers of a response. A client gets this call instead of on_request and on_rejection. */
     void (*on_response)(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_h2_response *response);
     /*
-     * Called before the session resets a stream whose message is malformed. The session's `reason` says what is wrong.
+     * Called before the session resets a stream whose message is malformed or too large: see the session's `reason`.
      * `stream` is NULL if the message is a request that was not passed to the owner. The operation may be NULL.
      */
     void (*on_malformed)(heddle_h2_session *session, const heddle_h2_stream *stream, heddle_h2_error error);
@@ -187,7 +190,7 @@ typedef enum {
     HEDDLE_H2_WRITTEN,
     HEDDLE_H2_BAD_NAME,  /* not a token, or a pseudo-header field */
     HEDDLE_H2_BAD_VALUE, /* CR, LF, NUL or another control character */
-    HEDDLE_H2_MISPLACED, /* not allowed now, such as a second head, or trailers before a head */
+    HEDDLE_H2_MISPLACED, /* not allowed now, such as a second head, or the end before a head */
     HEDDLE_H2_GONE,      /* the stream has ended, or there was no memory, so that the whole session has failed */
 } heddle_h2_write_result;
 

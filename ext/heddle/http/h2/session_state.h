@@ -111,7 +111,7 @@ typedef enum {
 
 struct heddle_h2_stream {
     void *owner;
-    /* links in the list of streams with the same urgency that can send; the list of streams to be freed uses `next` */
+    /* links in the list of streams that can send, one for each priority; the list of streams to be freed uses `next` */
     heddle_h2_stream *next, *previous;
     uint32_t id;
     uint8_t state;       /* heddle_h2_state */
@@ -276,7 +276,7 @@ void heddle_h2_remember(heddle_h2_session *session, uint32_t id, heddle_h2_state
  * streams were reset.
  */
 void heddle_h2_fail_stream(heddle_h2_session *session, uint32_t id, heddle_h2_error error);
-/* Like heddle_h2_fail_stream, for a malformed message: first sets the session's `reason` and calls on_malformed. */
+/* Like heddle_h2_fail_stream, but first sets the session's `reason` and calls on_malformed. */
 void heddle_h2_fail_stream_because(heddle_h2_session *session, uint32_t id, heddle_h2_error error, const char *reason);
 void heddle_h2_stream_reset_by_peer(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error);
 /*

@@ -34,7 +34,7 @@ void heddle_h1_queue_request(heddle_connection *connection, bool at_front)
     heddle_h1_enter(h1, HEDDLE_H1_READY);
     /*
      * Reports the length of the whole pipeline, not what is left of it. The smallest number that any connection
-     * reports is the length of all turns (net/work_turn_length.h).
+     * reports limits the turns of all connections (net/work_turn_length.h).
      */
     if (!at_front)
         heddle_connection_set_further(connection, h1->pipelined + estimate_buffered_requests(connection));

@@ -7,7 +7,7 @@
 
 static VALUE exchange_class;
 
-/* Returns the carrier (the record that joins an exchange to its stream). Raises IOError if the exchange has ended. */
+/* Returns the carrier, which joins an exchange to its stream. Raises the errors of heddle_exchange_open_connection. */
 static heddle_h2_carrier *carrier_of(heddle_exchange_handle *handle)
 {
     heddle_exchange_open_connection(handle);
@@ -106,7 +106,7 @@ static void check_written(heddle_h2_write_result result)
     if (result != HEDDLE_H2_WRITTEN)
         rb_raise(rb_path2class("Heddle::HTTP::InvalidResponseError"),
                  result == HEDDLE_H2_MISPLACED
-                     ? "the response has a head already, or HTTP/2 does not allow one with this status"
+                     ? "the response has a head already, more than 1024 headers, or a status that HTTP/2 does not allow"
                      : "a header of the response has a name or value that HTTP/2 does not allow");
 }
 
