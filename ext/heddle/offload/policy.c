@@ -4,7 +4,7 @@
 
 #include <dlfcn.h>
 
-/* Limits the table, because a program may create any number of functions (closures) at run time. */
+/* Limits the table of functions, because a program may create any number of them (closures) at run time. */
 enum { MOST = 4096, SLOTS = MOST * 2 };
 
 typedef struct {
@@ -215,8 +215,8 @@ void heddle_function_ran(heddle_function *function, bool offloaded, int64_t wall
     /* The average `pace` starts at 0, so that the first call counts little: with cold caches it is not typical. */
     function->pace += (counted - function->pace) / 8;
     /*
-     * The average `wall` rises by half of the difference, but falls only by a sixteenth, so that a slow call has an
-     * effect for a while.
+     * The average `wall` rises by half of the difference, but falls only by a sixteenth of it, so that a slow call has
+     * an effect for a while.
      */
     if (first)
         function->wall = wall;

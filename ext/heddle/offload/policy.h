@@ -19,7 +19,7 @@ typedef enum {
     HEDDLE_LIBRARY_RUBYS,       /* Ruby's own library: each call is decided separately */
     HEDDLE_LIBRARY_KNOWN_GOOD,  /* offloaded: on Heddle's list of libraries that were tested */
     HEDDLE_LIBRARY_ALLOWED,     /* offloaded: on the user's list of allowed libraries */
-    HEDDLE_LIBRARY_JUDGED_SAFE, /* offloaded: it imports nothing that depends on the thread */
+    HEDDLE_LIBRARY_JUDGED_SAFE, /* offloaded: judged independent of the thread (library_judge.h) */
 } heddle_library_class;
 
 typedef struct {
@@ -62,8 +62,8 @@ typedef struct {
 #define HEDDLE_QUICK_IN_RUBY_NS ((int64_t)200 * 1000)
 
 /*
- * Returns the record of the function, and creates it at first use. Never returns NULL: when the table is full, all
- * further functions share one record.
+ * Returns the record of the function, and creates it at first use. Never returns NULL: when the table is full, or
+ * memory is exhausted, further functions share one record.
  */
 heddle_function *heddle_function_record(void *address);
 
@@ -88,16 +88,16 @@ typedef enum {
 } heddle_policy_list;
 
 /*
- * Sets a list to these names, which are beginnings of libraries' file names, and copies them. The new list also applies
- * to functions that were called before. Returns 0 or -ENOMEM.
+ * Sets a list to copies of these names, which are beginnings of libraries' file names. The new list also applies to
+ * functions that were called before. Returns 0 or -ENOMEM.
  */
 int heddle_policy_set_list(heddle_policy_list list, const char *const *names, size_t count);
 /* Is the library with this path on the list? */
 bool heddle_policy_is_listed(heddle_policy_list list, const char *path);
 
 /*
- * `address` is in Ruby's own library, or in the program that Ruby is linked into. Must be called before the first
- * function is looked up.
+ * Sets Ruby's own library, or the program that Ruby is linked into: the one that contains `address`. Must be called
+ * before the first function is looked up.
  */
 void heddle_policy_set_ruby(const void *address);
 /*

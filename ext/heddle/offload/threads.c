@@ -25,7 +25,7 @@ enum { SOFT_LIMIT = 64 };
  */
 enum { RESERVED = 8 };
 
-/* A requested thread that has not begun after this time (ns) counts as killed before it could begin. */
+/* If the last request for a thread is older than this (ns), requested threads that have not begun count as killed. */
 static const int64_t START_LIMIT = HEDDLE_SECOND;
 
 /* A thread ends after it was idle for this time. */

@@ -344,7 +344,7 @@ static void examine_loop(void *unused)
     }
 }
 
-/* Called on the watch thread, without the GVL. The flag may change at any time, but a wrong result does no harm. */
+/* Called on the watch thread, without the GVL. So the result may be out of date at once, which does no harm. */
 static bool is_collecting(void)
 {
     return rb_during_gc();

@@ -28,8 +28,8 @@
 bool heddle_exception_deliver(heddle_loop *loop, VALUE exception);
 
 /*
- * Makes the fiber raise the exception at its next wait. The exception of a Timeout.timeout that has expired is raised
- * earlier if the fiber is preempted before.
+ * Makes the fiber raise the exception at its next wait, unless the fiber already has another one to raise there. The
+ * exception of a Timeout.timeout that has expired is raised earlier if the fiber is preempted before.
  */
 void heddle_exception_postpone(heddle_fiber *fiber, VALUE exception);
 

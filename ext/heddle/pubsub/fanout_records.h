@@ -81,7 +81,7 @@ struct heddle_fanout {
 heddle_topic *heddle_fanout_find_topic(heddle_fanout *fanout, const char *name, size_t size);
 /* Returns the existing topic, or a new one; NULL when out of memory. */
 heddle_topic *heddle_fanout_make_topic(heddle_fanout *fanout, const char *name, size_t size);
-/* Frees the topic, unless it has subscribers or a delivery is running. */
+/* Frees the topic, unless it has subscribers or running deliveries. */
 void heddle_fanout_drop_unused_topic(heddle_topic *topic);
 
 /* -- fanout_delivery.c -- */

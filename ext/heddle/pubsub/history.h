@@ -11,7 +11,7 @@
  * new epoch, or when messages are lost.
  *
  * One process at a time writes, under a robust mutex. If a process ends while it holds the mutex, its message is either
- * in the history or not, but never in part: the words that must change together are first written to a journal. If the
+ * in the history or not, but never in part: the fields that must change together are first written to a journal. If the
  * process ends before it has applied the journal, the next owner of the mutex applies it. An LSN (log sequence number,
  * as in PostgreSQL) is a place in the log: the number of bytes that were written before it. Readers of the log need no
  * lock: a copy of a record is valid if the log's tail, the LSN before which bytes may be overwritten, has not passed
@@ -42,7 +42,10 @@ typedef struct {
 
 typedef struct {
     size_t log_size;   /* bytes, a power of two */
-    /* a power of two; if there are more topics, the topics whose last messages are oldest are forgotten */
+    /*
+     * entries of the table of topics, a power of two; for lack of room, topics whose last messages are old are
+     * forgotten
+     */
     uint32_t topics;
     uint32_t messages; /* how many messages of a topic can be replayed */
     int64_t age;       /* the maximum age of a message that is replayed, ns */

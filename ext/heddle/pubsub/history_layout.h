@@ -27,7 +27,7 @@ typedef struct {
     heddle_history_topic ways[HEDDLE_HISTORY_WAYS];
 } heddle_history_topic_set;
 
-/* The journal: the new values of all words that change with a message. */
+/* The journal: the new values of all fields that change with a message. */
 typedef struct {
     _Atomic uint32_t complete; /* 1: the other fields are valid and must be applied */
     uint32_t slot;             /* the number of the topic's entry; HEDDLE_HISTORY_NO_SLOT: no entry changes */

@@ -80,7 +80,7 @@ static VALUE hash_of_libraries(const heddle_account *account)
     return hash;
 }
 
-/* Returns the account of a running request as a Hash: times in seconds. */
+/* Returns the account of a running request as a Hash, with times in seconds. */
 static VALUE account_hash(const heddle_account *account)
 {
     int64_t parts[HEDDLE_SPENT_PARTS], other, total = heddle_account_read(account, heddle_clock_now(), parts, &other);
