@@ -10,7 +10,7 @@ typedef struct {
     heddle_buffer buffer;
     heddle_head_form form;
     int64_t second; /* the time of `date`, in seconds since 1970 */
-    char date[38];  /* the `date` line (RFC 9110, 5.6.7), formatted once a second */
+    char date[HEDDLE_DATE_LINE + 1]; /* the `date` line (RFC 9110, 5.6.7), formatted once a second */
 } response_writer;
 
 static void writer_free(void *data)
@@ -92,7 +92,7 @@ static VALUE writer_head(VALUE self, VALUE request, VALUE status, VALUE headers,
     head.upgrade = head.status == 101 && RTEST(rb_funcall(request, rb_intern("upgrade_offered?"), 0));
     update_date(writer);
     writer->buffer.used = 0;
-    heddle_response_head_write(&head, &writer->buffer, headers, protocol, writer->date, strlen(writer->date));
+    heddle_response_head_write(&head, &writer->buffer, headers, protocol, writer->date, HEDDLE_DATE_LINE);
     VALUE bytes = rb_str_new(writer->buffer.bytes, (long)writer->buffer.used);
     VALUE values[] = {
         INT2FIX(head.status), bytes, framing_name(head.framing), head.length < 0 ? Qnil : LL2NUM(head.length),

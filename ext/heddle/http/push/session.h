@@ -78,7 +78,7 @@ typedef struct {
     bool reads_frames;
     /* Reads the client's bytes, which it may overwrite. Returns how many bytes it has used. */
     size_t (*feed)(heddle_push_session *session, char *bytes, size_t size);
-    /* Returns the message that `send` gets for a String of a handler. May raise, so the session must not be held. */
+    /* Converts a handler's String to a message for `send`. May raise, so the session must not be held. */
     VALUE (*prepare)(VALUE data);
     /* Queues a message. Returns false when out of memory, or if the carrier is broken. */
     bool (*send)(heddle_push_session *session, heddle_websocket_opcode opcode, VALUE message);
