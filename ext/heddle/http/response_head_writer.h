@@ -36,8 +36,8 @@ typedef struct {
 typedef struct {
     heddle_method request;
     heddle_head_form form;
-    uint8_t minor;            /* the minor version of the request, HTTP/1.x */
-    int status;               /* 200 to 999, or 101 */
+    uint8_t minor;            /* the request's `minor` (message.h): 0 for HTTP/1.0, else 1 */
+    int status;               /* 200 to 999, 101 or 103 */
     bool keep_alive;          /* the connection may be kept open */
     bool upgrade;             /* the request has a valid Upgrade, so the status may be 101 */
     bool until_close;         /* content of unknown length ends with the connection */
