@@ -1,6 +1,6 @@
 #pragma once
 
-/* A socket's address, as the env of a request needs it. Uses no Ruby. */
+/* An address of a socket, as the Rack env of a request needs it. Uses no Ruby. */
 
 #include "system.h"
 
@@ -24,10 +24,12 @@ enum {
     HEDDLE_ADDRESS_ROOM = 46,
     HEDDLE_ADDRESS_BUCKETS = 2048, /* the number of records in which net/listener.c counts connections by address */
 };
-/* Returns "192.0.2.1", "::1" or "unix", or NULL if the address is unknown. May write the text to `room`. */
+/*
+ * Returns "192.0.2.1", "::1" or "unix"; or NULL if the address is unknown. The text is in `room`, or is a constant.
+ */
 const char *heddle_address_text(const heddle_address *address, char room[HEDDLE_ADDRESS_ROOM]);
 /*
- * Parses an IP address. Ignores a port after the address (192.0.2.1:80, [::1]:80). Returns false if the text is not an
- * address.
+ * Parses an IP address. A port may follow it (192.0.2.1:80, [::1]:80), and is ignored without a check. Returns false if
+ * the text is not an address.
  */
 bool heddle_address_read(const char *text, size_t size, heddle_address *address);

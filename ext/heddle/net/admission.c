@@ -29,8 +29,8 @@ bool heddle_admission_reject_full(heddle_sockets *sockets, heddle_work *work, si
     size_t limit = sockets->admission.queue_limit;
     const heddle_address_share *share = heddle_address_share_of(work->connection);
     /*
-     * A request is rejected if its address has at least as many waiting requests as places are free in the queue. So
-     * one address can fill at most half of the queue. If it does, a second address can fill a quarter, and so on.
+     * An item is also rejected if its address has as many waiting items as the queue has free places, or more. So one
+     * address can fill at most half of the queue. If it does, a second address can fill a quarter, and so on.
      */
     if (waiting < limit && !(share && share->waiting >= limit - waiting))
         return false;
@@ -91,6 +91,7 @@ void heddle_admission_end_queue(heddle_sockets *sockets)
 
 /* -- shares of addresses ------------------------------------------------------------------------------------------- */
 
+/* Moves items from the beginning of the list to `held`, as long as their addresses have used up their shares. */
 static void hold_first(heddle_sockets *sockets, heddle_ready_list *list)
 {
     heddle_work *work;
@@ -99,9 +100,9 @@ static void hold_first(heddle_sockets *sockets, heddle_ready_list *list)
 }
 
 /*
- * Puts the held items of this address back into their lists, or the held items of all addresses if `share` is NULL. The
- * items get new rounds, because other addresses had their turns meanwhile. With their old rounds, all held items would
- * come before the next item of these other addresses.
+ * Puts the items of this address (or of all addresses, if `share` is NULL) from `held` back into their lists. The items
+ * get new rounds, because other addresses had their turns meanwhile. With their old rounds, all these items would come
+ * before the next item of any other address.
  */
 static void release_held(heddle_sockets *sockets, const heddle_address_share *share)
 {
@@ -215,7 +216,7 @@ void heddle_admission_begin_work(heddle_attachment *attachment)
     }
     if (probe || (room && (open || sockets->callbacks.count)))
         heddle_runners_summon(sockets);
-    /* otherwise a runner is summoned when an item ends, or when the retry timer expires */
+    /* If there is no room, the end of an item leads to the next call. If the retry timer is set, its expiry does. */
     if ((room || probe) && !sockets->runners.retry.slot)
         heddle_admission_request(sockets);
 }

@@ -3,8 +3,8 @@
 /*
  * Limits how many work items (requests, and callbacks such as a WebSocket's events) are served at the same time.
  * Further items wait for a limited time in ready lists, whose order is fair between client addresses (ready_list.h).
- * When the queue is full, a new request gets 503 immediately. The server accepts connections even then: clients and
- * health checks that wait in the kernel's queue would get no response. Ruby code sets the limits.
+ * When the queue is full, a new request gets 503 immediately. The server accepts connections even then, because clients
+ * and health checks would get no response while they wait in the kernel's queue. Ruby code sets the limits.
  */
 
 #include "system.h"

@@ -90,7 +90,7 @@ static void handle_notification(heddle_waiter *waiter, int result, uint32_t flag
     if (sockets->loop->operations == &heddle_select_operations) {
         uint64_t count;
         if (read(waiter->fd, &count, sizeof(count)) < 0)
-            count = 0; /* another process read the counter first */
+            count = 0; /* another process has read the counter first */
     }
     if (!(flags & HEDDLE_MORE)) {
         heddle_loop_count_disarmed(sockets->loop);

@@ -13,11 +13,11 @@ typedef struct {
     VALUE object; /* the Ruby object that owns the scoreboard; 0: none */
     const heddle_scoreboard *scoreboard;
     heddle_scoreboard_slot *slot; /* NULL: this process is not one of several workers */
-    /* this loop's part of the slot's in_flight, accepting and open, which are sums over all loops of the process */
+    /* this loop's parts of the slot's in_flight, accepting and open, which are sums over all loops of the process */
     uint32_t load;
     bool accepting, open;
     heddle_waiter notification; /* waits for a write to the scoreboard's notify_fd */
-    heddle_timer again; /* set while this worker has stopped accepting: then it reads the scoreboard again */
+    heddle_timer again; /* makes a worker that has stopped accepting read the scoreboard regularly */
     VALUE pool_follower; /* the Fiber to wake when the pools' shares have changed, or 0 */
     uint32_t pool_changes; /* the scoreboard's pool_changes when it was last read */
     bool publishes_ticks; /* the loop writes the start of its tick into the slot */

@@ -1,4 +1,4 @@
-/* The input of a connection, and the waits of fibers for it: see connection.h. */
+/* A connection's local address and input, and the fibers that wait for the connection: see connection.h. */
 
 #include "net/connection.h"
 

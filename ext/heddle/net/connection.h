@@ -2,7 +2,7 @@
 
 /*
  * A connection consists of a transport (plain or TLS), unused input, queued output, and its protocol with its session.
- * The record is allocated by malloc and contains no Ruby object.
+ * The record is allocated without Ruby, and has no VALUE among its members.
  */
 
 #include "net/address.h"
@@ -62,7 +62,7 @@ struct heddle_connection {
 /* Returns the address to which the client has connected. */
 const heddle_address *heddle_connection_local(heddle_connection *connection);
 
-/* Prefetches the members that sending reads. */
+/* Prefetches the members that are read when output is sent. */
 static inline void heddle_connection_prefetch(const heddle_connection *connection)
 {
     heddle_prefetch(connection, offsetof(heddle_connection, slot));
@@ -87,9 +87,9 @@ ssize_t heddle_connection_receive(heddle_connection *connection, char *memory, s
 /* -- linger.c ------------------------------------------------------------------------------------------------------ */
 
 /*
- * Begins to linger: ends the output, discards the buffered input, and sets the time limit. Reading on for a moment lets
- * the client receive the last response; closing at once could reset the connection. Returns false if the connection
- * can't linger, or if `timeout` is 0.
+ * Begins to linger: ends the output, discards the buffered input, and sets the time limit to `timeout` ns. The server
+ * then continues to read for a moment, so that the client can receive the last response; closing at once could reset
+ * the connection. Returns false if the connection can't linger, or if `timeout` is 0.
  */
 bool heddle_linger_begin(heddle_connection *connection, int64_t timeout);
 /*
@@ -100,9 +100,9 @@ bool heddle_linger_begin(heddle_connection *connection, int64_t timeout);
 ssize_t heddle_linger_read(heddle_connection *connection, uint64_t *discarded, uint64_t limit, unsigned reads);
 
 /*
- * Lets the calling fiber wait until there may be input or room for output. `deadline` is as for
- * heddle_park_set_deadline. Raises interrupts of the fiber, and IOError if another fiber already waits for the same
- * direction.
+ * Lets the calling fiber wait until there may be input (HEDDLE_READING) or room for output (HEDDLE_WRITING). `deadline`
+ * is as for heddle_park_set_deadline. Raises interrupts of the fiber, and IOError if another fiber already waits for
+ * the same direction.
  */
 heddle_wait_result heddle_connection_wait_for(heddle_connection *connection, heddle_direction direction,
                                               int64_t deadline) __attribute__((warn_unused_result));

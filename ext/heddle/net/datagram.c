@@ -99,7 +99,7 @@ static void write_own_address(struct msghdr *header, control *memory, const hedd
     if (!peer->has_own)
         return;
     if (peer->remote.any.sa_family == AF_INET6) {
-        struct in6_pktinfo own = {0}; /* no interface is set: the response may need another one than the request */
+        struct in6_pktinfo own = {0}; /* no interface unless set below: a response may leave by any */
         memcpy(&own.ipi6_addr, peer->own, 16);
         if (IN6_IS_ADDR_MULTICAST(&own.ipi6_addr))
             return;
@@ -108,7 +108,7 @@ static void write_own_address(struct msghdr *header, control *memory, const hedd
         write_control(header, memory, IPPROTO_IPV6, IPV6_PKTINFO, &own, sizeof(own));
     } else {
 #ifdef IP_PKTINFO
-        struct in_pktinfo own = {0}; /* no interface is set, as above */
+        struct in_pktinfo own = {0}; /* no interface, as above */
         memcpy(&own.ipi_spec_dst, peer->own, 4);
         if (IN_MULTICAST(ntohl(own.ipi_spec_dst.s_addr)))
             return;
@@ -132,7 +132,7 @@ static size_t incoming_size(const heddle_datagram_socket *socket)
     return sizeof(heddle_datagram_incoming) + HEDDLE_DATAGRAM_BATCH * socket->max_size;
 }
 
-/* Restores the sizes of the buffers. The kernel has overwritten them with the sizes of the last datagram. */
+/* Sets the sizes of the buffers, which the kernel overwrites with the sizes of each received datagram. */
 static void reset_message(heddle_datagram_incoming *incoming, int index, bool is_wildcard)
 {
     struct msghdr *header = &incoming->messages[index].msg_hdr;

@@ -2,7 +2,7 @@
 
 /*
  * A UDP socket that receives many datagrams with one system call. None of these functions waits. Uses no Ruby. Only one
- * thread at a time may call these functions for a socket; callers in Ruby hold the GVL.
+ * thread at a time may call these functions for a socket: the methods of datagram_ruby.c call them with the GVL.
  */
 
 #include <netinet/in.h>
@@ -13,7 +13,7 @@
 
 enum {
     HEDDLE_DATAGRAM_BATCH = 64,          /* the maximum number of datagrams that one system call receives */
-    HEDDLE_DATAGRAM_LARGEST = 65535,     /* in bytes; the length field of UDP has 16 bits */
+    HEDDLE_DATAGRAM_LARGEST = 65535,     /* the maximum max_size, in bytes: the length field of UDP has 16 bits */
 };
 
 /* The sender of a datagram, and the local address to which it was sent. Responses must come from that address. */

@@ -15,7 +15,7 @@ static VALUE peer_class;
 
 /* -- Heddle::Net::DatagramSocket::Peer ----------------------------------------------------------------------------- */
 
-/* embedded in the Ruby object, to save an allocation for each datagram */
+/* The record is embedded in the Ruby object, to save an allocation for each datagram. */
 static const rb_data_type_t peer_type =
     HEDDLE_TYPE("Heddle::Net::DatagramSocket::Peer",
                 RUBY_TYPED_WB_PROTECTED | RUBY_TYPED_FROZEN_SHAREABLE | RUBY_TYPED_EMBEDDABLE,
@@ -31,7 +31,7 @@ static VALUE make_peer(const heddle_datagram_peer *value)
 
 HEDDLE_RECORD_OF(peer_of, const heddle_datagram_peer, peer_type)
 
-/* Parses an IP address. Returns false if the text is not one. The text may contain a NUL. */
+/* Parses an IP address. Returns false if the text is not one, for example because it contains a NUL. */
 static bool read_ip_address(const char *text, size_t size, heddle_datagram_peer *peer)
 {
     char copy[HEDDLE_ADDRESS_ROOM] = "";
@@ -88,7 +88,7 @@ static VALUE peer_address_bytes(VALUE self)
 /*
  * call-seq: address -> String
  *
- * Returns the IP address as a text, such as "192.0.2.1".
+ * Returns the IP address as text, such as "192.0.2.1".
  */
 static VALUE peer_address(VALUE self)
 {
@@ -214,8 +214,8 @@ static int await_datagrams(VALUE self)
 }
 
 /*
- * Returns an Array with the block arguments of each datagram. All datagrams are copied before Ruby code runs, because
- * that code may receive again or close the socket.
+ * Returns an Array with the block arguments for each datagram. All datagrams are copied before the block gets the first
+ * one, because the block may receive again or close the socket.
  */
 static VALUE copy_datagrams(const heddle_datagram_socket *socket, int count)
 {

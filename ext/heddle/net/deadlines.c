@@ -18,7 +18,7 @@ static void set_timer(heddle_sockets *sockets)
     heddle_timer_heap_remove(&sockets->loop->timers, timer);
     int64_t now = heddle_clock_now();
     timer->deadline = next > now ? next : now; /* an overdue limit expires in the next tick */
-    /* If memory is exhausted, no time limit expires until the next heddle_due_set tries this again. */
+    /* If memory is exhausted, no time limit expires until a later heddle_due_set calls this function again. */
     (void)heddle_timer_heap_push(&sockets->loop->timers, timer);
 }
 

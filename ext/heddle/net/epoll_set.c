@@ -7,9 +7,9 @@
 #include <sys/epoll.h>
 
 /*
- * The event set for systems with epoll. Connections are added to an epoll set once, edge-triggered. The loop's selector
- * watches only the descriptor of that set. Any thread can harvest the set. So the watch thread receives the events
- * while the loop is blocked.
+ * The event set for systems with epoll. Connections are added once to an epoll set, edge-triggered; listeners are in a
+ * second one. The loop's selector watches only the descriptors of these two sets. Any thread can read the events of the
+ * connections. So the watch thread receives them while the loop is blocked.
  */
 
 #ifndef EPOLLEXCLUSIVE
@@ -62,7 +62,8 @@ static int watch_set(heddle_event_set *set, heddle_waiter *waiter, int fd, heddl
 }
 
 /*
- * Arms a persistent waiter again if the selector has disarmed it. io_uring does so when its completion queue overflows.
+ * Arms a persistent waiter again if the selector has disarmed it. io_uring disarms waiters when its completion queue
+ * overflows.
  */
 static void rearm_dropped(heddle_event_set *set, heddle_waiter *waiter, uint32_t flags)
 {

@@ -18,25 +18,25 @@ typedef struct heddle_event_set heddle_event_set;
 typedef struct {
     size_t waiters;   /* the number of waiters that each connection has */
     bool hides_input_end; /* the event set reports the end of input as HEDDLE_HAS_INPUT */
-    bool watchable;       /* the watch thread can harvest the set's events, because connections_fd is an epoll set */
+    bool watchable;       /* the watch thread can read the events of connections: connections_fd is an epoll set */
 
     int (*open)(heddle_event_set *set); /* 0 or -errno */
     /* Closes the set. Its connections and listeners were removed before, or belong to a parent process. */
     void (*close)(heddle_event_set *set);
-    /* Called in a forked child, where mutexes may be locked. So it only closes descriptors. */
+    /* Called in a forked child, where mutexes may be locked. So this only closes descriptors. */
     void (*abandon)(heddle_event_set *set);
 
     int (*add)(heddle_event_set *set, heddle_connection *connection);
-    /* `closing` says that the descriptor is about to be closed. Otherwise it remains open for another user. */
+    /* `closing`: the descriptor is about to be closed. Otherwise it remains open for another user. */
     void (*remove)(heddle_event_set *set, heddle_connection *connection, bool closing);
     /* Called before a fiber or a session waits for input or for room for output. */
     void (*want)(heddle_event_set *set, heddle_connection *connection, heddle_direction direction);
 
     int (*listen)(heddle_event_set *set, heddle_listener *listener);
-    /* `closed` says that the application has closed the socket, so its number may already belong to another file. */
+    /* `closed`: the application has closed the socket, so the descriptor may already refer to another file. */
     void (*unlisten)(heddle_event_set *set, heddle_listener *listener, bool closed);
 
-    /* Continues with the events and clients that the last tick has left: see `unfinished` and `unaccepted`. */
+    /* Continues with the events and clients that the last tick did not get to: see `unfinished` and `unaccepted`. */
     void (*resume)(heddle_event_set *set);
 } heddle_event_set_operations;
 

@@ -1,9 +1,9 @@
 #pragma once
 
 /*
- * The result of a function that may have freed a connection, stream or request. The compiler warns if a caller ignores
- * it. A caller that uses the record afterwards must check the result. Any other caller passes the result to
- * heddle_last_use.
+ * The result of a function that may have freed a record: a connection, stream or request. The compiler warns if a
+ * caller ignores the result. A caller that uses the record afterwards must check the result. Any other caller passes
+ * the result to heddle_last_use.
  */
 
 typedef enum {

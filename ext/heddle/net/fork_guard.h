@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * Closes descriptors in a forked child before any other code runs there. Otherwise the child's copy of a descriptor
- * would keep the connection open after the parent has closed it. Uses no Ruby.
+ * Closes descriptors in a forked child before fork returns there. Otherwise the child's copy of a descriptor would keep
+ * the connection open after the parent has closed it. Uses no Ruby.
  */
 
 typedef struct heddle_fork_guard heddle_fork_guard;
@@ -15,7 +15,7 @@ void heddle_fork_guard_add(heddle_fork_guard *guard);
 void heddle_fork_guard_remove(heddle_fork_guard *guard); /* idempotent */
 
 /*
- * For use in `in_child`. Makes the descriptor refer to /dev/null. The child's copy of the socket is closed, but the
- * number remains in use, because Ruby's IO object closes it later.
+ * For use in `in_child`. Makes the descriptor refer to /dev/null: the child's copy of the socket is closed, but the
+ * descriptor's number remains in use, because Ruby's IO object closes this number later.
  */
 void heddle_fork_guard_replace(int fd);

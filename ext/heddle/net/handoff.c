@@ -34,7 +34,7 @@ void heddle_handoff_release(heddle_connection *connection)
         heddle_transport_owner(transport) != HEDDLE_OWNER_LOOP)
         return;
     atomic_store_explicit(&connection->label, 0, memory_order_relaxed);
-    /* A plain store suffices: only the loop changes the state HEDDLE_OWNER_LOOP. */
+    /* A plain store suffices, because only the loop changes the owner word while it is HEDDLE_OWNER_LOOP. */
     atomic_store_explicit(&transport->owner, HEDDLE_OWNER_AT_REST, memory_order_release);
 }
 
@@ -49,8 +49,9 @@ bool heddle_handoff_acquire(heddle_connection *connection)
     return ours;
 }
 
-/* -- events that the watch thread has noted for the loop; called with the lock held -------------------------------- */
+/* -- events that the watch thread has noted for the loop ----------------------------------------------------------- */
 
+/* Called with the lock held. */
 static uint8_t take_watch_events(heddle_connection *connection)
 {
     uint8_t events = connection->watch_events;
@@ -94,7 +95,7 @@ void heddle_handoff_process_noted(heddle_sockets *sockets)
 #ifdef __linux__
 
 /*
- * The functions in this section run on the watch thread, except heddle_handoff_begin. The watch thread locks
+ * The functions in this section run on the watch thread, except heddle_handoff_begin. The watch thread holds
  * `handoff.lock` while it uses connections.
  */
 
@@ -105,7 +106,7 @@ static void notify_loop(heddle_sockets *sockets, heddle_connection *connection, 
     if (heddle_link_is_listed(&connection->watch_link))
         return;
     heddle_link_push_last(&sockets->handoff.notified, &connection->watch_link);
-    heddle_sockets_schedule_resume(sockets); /* when the loop resumes, it calls heddle_handoff_process_noted */
+    heddle_sockets_schedule_resume(sockets); /* in its next tick the loop calls heddle_handoff_process_noted */
     heddle_loop_wake(sockets->loop);
 }
 
@@ -126,7 +127,7 @@ static void read_label(heddle_connection *connection)
         atomic_store_explicit(&connection->label, label(connection), memory_order_relaxed);
 }
 
-/* Returns 0, or -errno if the connection was not handed off: -EBUSY or -EOPNOTSUPP concern only this connection. */
+/* Returns 0, or -errno if the connection was not handed off. -EBUSY and -EOPNOTSUPP concern only this connection. */
 static int hand_off_connection(heddle_sockets *sockets, heddle_connection *connection)
 {
     heddle_transport *transport = &connection->transport;
@@ -140,8 +141,8 @@ static int hand_off_connection(heddle_sockets *sockets, heddle_connection *conne
         return result;
     }
     /*
-     * The descriptor is closed here, and not when the loop runs again: the client sees the end of the connection only
-     * when all copies of the descriptor are closed.
+     * The descriptor is closed now, not when the loop runs again: the other process may close the connection before
+     * then, and a connection ends for the client only when all copies of its descriptor are closed.
      */
     struct epoll_event event = {0};
     epoll_ctl(sockets->set.connections_fd, EPOLL_CTL_DEL, transport->fd, &event);
@@ -153,7 +154,7 @@ static int hand_off_connection(heddle_sockets *sockets, heddle_connection *conne
     return 0;
 }
 
-/* Returns whether the client has sent bytes: the events may also mean that it has only closed the connection. */
+/* Returns whether the client has sent bytes, and not only closed the connection. */
 static bool has_sent(const heddle_connection *connection, uint8_t events)
 {
     char byte;
@@ -162,7 +163,10 @@ static bool has_sent(const heddle_connection *connection, uint8_t events)
     return !(events & HEDDLE_INPUT_ENDS) || recv(connection->transport.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
-/* Hands off a connection. Returns false if the socket to the other processes is full or broken. */
+/*
+ * Tries to hand off a connection. If that succeeds, decrements `*left`. Returns false if the socket to the other
+ * processes is full or broken.
+ */
 static bool try_to_hand_off(heddle_sockets *sockets, heddle_connection *connection, int *left)
 {
     int result = hand_off_connection(sockets, connection);
@@ -170,7 +174,7 @@ static bool try_to_hand_off(heddle_sockets *sockets, heddle_connection *connecti
     return result == 0 || result == -EBUSY || result == -EOPNOTSUPP;
 }
 
-/* Hands off connections with new input. Returns false as try_to_hand_off does. */
+/* Hands off at most `*left` connections with new input. Returns false as try_to_hand_off does. */
 static bool hand_off_notified(heddle_sockets *sockets, int *left)
 {
     heddle_link *head = &sockets->handoff.notified;
@@ -187,8 +191,8 @@ static bool hand_off_notified(heddle_sockets *sockets, int *left)
 }
 
 /*
- * Hands off connections whose work item (a request, for example) waits for a runner (a pooled fiber), because this
- * process can't run it now. Returns false as try_to_hand_off does.
+ * Hands off at most `*left` connections whose work item (a request, for example) waits for a runner (a pooled fiber).
+ * Returns false as try_to_hand_off does.
  */
 static bool hand_off_ready(heddle_sockets *sockets, heddle_ready_list *list, int *left)
 {
@@ -211,12 +215,12 @@ static bool hand_off_ready(heddle_sockets *sockets, heddle_ready_list *list, int
 }
 
 enum {
-    FAREWELLS = 256, /* the maximum number of connections that are checked each time the lock is taken */
+    FAREWELLS = 256, /* the maximum number of connections that one call of send_farewells checks */
 };
 
 /*
- * Sends the farewell: bytes that ask the client to open a new connection. Does nothing if it was sent before, if a
- * frame is partly sent, or if the kernel accepts no output.
+ * Sends the farewell: bytes that ask the client to open a new connection. Does nothing if the farewell was sent before,
+ * if a frame is partly sent, or if the kernel accepts no output.
  */
 static void send_farewell(heddle_connection *connection)
 {
@@ -239,8 +243,8 @@ static void send_farewell(heddle_connection *connection)
 }
 
 /*
- * Each time the loop is blocked, tries once to send each connection its farewell. One call checks at most FAREWELLS
- * connections.
+ * Called repeatedly while the loop is blocked. Each call checks the next FAREWELLS connections, and sends them their
+ * farewell if that is possible.
  */
 static void send_farewells(heddle_sockets *sockets)
 {
@@ -252,7 +256,7 @@ static void send_farewells(heddle_sockets *sockets)
     }
 }
 
-/* Receives the events of connections in place of the blocked loop, and notes them for it. */
+/* Receives the events of connections in place of the blocked loop, and notes them for the loop. */
 static void harvest_for_loop(heddle_sockets *sockets, int left)
 {
     struct epoll_event events[HEDDLE_HANDOFF_BATCH];
@@ -261,7 +265,7 @@ static void harvest_for_loop(heddle_sockets *sockets, int left)
         heddle_connection *connection = heddle_sockets_at(sockets, events[i].data.u64);
         /*
          * The loop sets a record's owner to RELEASED before it frees the record. From then on the record must not be
-         * put into the list, because it would be freed while it is there.
+         * put into the list of noted events, because it would be freed while it is listed.
          */
         if (connection && heddle_transport_owner(&connection->transport) != HEDDLE_OWNER_RELEASED)
             notify_loop(sockets, connection, heddle_epoll_events(events[i].events));
@@ -282,7 +286,7 @@ static void publish_stuck(heddle_sockets *sockets, bool stuck)
     }
     if (atomic_fetch_add(&slot->stuck, stuck ? 1 : -1) == 1 && !stuck)
         HEDDLE_SCOREBOARD_SET(slot->label, 0);
-    /* The other workers decide again whether they accept: a stuck worker does not count as one with less load. */
+    /* The other workers decide again whether they accept: a stuck worker no longer counts as one with less load. */
     heddle_scoreboard_notify(sockets->balance.scoreboard);
 }
 
@@ -311,7 +315,7 @@ static void begin_handoff(heddle_rescue *rescue)
     int left = HEDDLE_HANDOFF_BATCH;
     publish_stuck(sockets, true);
     alarm_master(sockets);
-    /* If no other process can accept connections, the events are left in the epoll set. */
+    /* If no other process can accept connections, the events remain in the epoll set for the loop. */
     if (!heddle_scoreboard_other_accepts(sockets->balance.scoreboard, sockets->balance.slot, heddle_clock_coarse()))
         return;
     pthread_mutex_lock(&sockets->handoff.lock);

@@ -6,8 +6,8 @@
  * - A worker that drains (finishes its requests and accepts no new ones) hands off its idle connections
  *   (handoff_messages.c).
  * - A loop that has too much to do hands off requests (work_sharing.h).
- * - The watch thread hands off connections of a loop that can't run, because native code holds the GVL. The rest of
- *   this comment describes this case.
+ * - The watch thread hands off connections of a loop that can't run because native code holds the GVL. The rest of this
+ *   comment describes this case.
  *
  * The watch thread sends two kinds of connections, with their unused input, to another process: connections on which
  * input arrives, and connections with a work item (a request, for example) that waits for a runner (a pooled fiber).
@@ -17,11 +17,11 @@
  * The owner word (net/owner.h) says which thread may use a connection's record. When a connection waits, the loop sets
  * its owner to AT_REST. From then on, the thread that wins the compare-and-swap of this word owns the connection. The
  * loop swaps without a lock. The watch thread swaps with the lock held. Before it releases the lock, it sets the owner
- * to RELEASED if the connection was sent, or else to AT_REST again. A loop whose swap fails takes the lock and then
- * reads the final owner.
+ * to RELEASED if the connection was sent, or else to AT_REST again. If the loop's swap fails, the loop takes the lock,
+ * after which the owner is one of these two, and swaps again.
  *
  * Records are allocated and freed with the lock held. The watch thread notes the events of connections that it does not
- * hand off. The loop handles them in its next tick.
+ * hand off. The loop handles these events in its next tick.
  */
 
 #include "net/connection.h"
@@ -59,9 +59,12 @@ void heddle_handoff_abandon(heddle_sockets *sockets);
 /* Lock and unlock the mutex that must be held to change the table of connections. Do nothing while handoff is off. */
 void heddle_handoff_lock(heddle_sockets *sockets);
 void heddle_handoff_unlock(heddle_sockets *sockets);
-/* Handles the events that the watch thread has noted. Called in the loop. */
+/*
+ * Handles the events that the watch thread has noted, and frees the records of the connections that it has sent. Called
+ * in the loop.
+ */
 void heddle_handoff_process_noted(heddle_sockets *sockets);
-/* Removes the connection from the list of noted events. Called before the record is freed. */
+/* Sets the owner to RELEASED, and forgets the noted events of the connection. Called before the record is freed. */
 void heddle_handoff_forget(heddle_connection *connection);
 
 /* The slow paths of heddle_connection_release and heddle_connection_acquire. */
@@ -81,8 +84,8 @@ static inline bool heddle_connection_acquire(heddle_connection *connection)
  * can't be handed off (TLS, a chunked body that has begun, more than 64 KiB of input); -EAGAIN if the socket is full;
  * or another -errno.
  *
- * `shared_at`: 0, except for work sharing, where it is the current time. There the sender is a worker that itself
- * receives connections from the other end. It does not receive this connection for 20 ms, so that another worker can.
+ * `shared_at`: the current time if the sender shares its work (work_sharing.h); otherwise 0. A worker that shares work
+ * itself receives connections from the other end. It leaves this connection to the other workers for 20 ms.
  */
 int heddle_connection_send(heddle_connection *connection, int socket, int64_t shared_at);
 /*

@@ -1,7 +1,7 @@
 /*
- * The messages that hand off connections to another process: from a worker that ends or is blocked, or that shares its
- * work. A message contains the descriptor, the addresses of both ends, and the unused input or a description of the
- * session. Input that arrives later waits in the kernel until the other process reads it. The connection stays open.
+ * The messages that hand off connections to another process: from a worker that drains, is blocked or shares its work.
+ * A message contains the descriptor, the addresses of both ends, and the unused input or a description of the session.
+ * Input that arrives later waits in the kernel until the other process reads it. The connection stays open.
  */
 
 #include "net/sockets.h"
@@ -36,8 +36,9 @@ typedef union {
 } attached_descriptor;
 
 /*
- * Sends the message and `count` pieces of input, or of the description. The pieces begin at pieces[1]; this function
- * uses pieces[0] for the record. Returns 0, -EOPNOTSUPP if the connection can't be handed off, or another -errno.
+ * Sends a message with `count` pieces of the input, or of the description; `count` < 0: the connection can't be handed
+ * off. These pieces begin at pieces[1]; this function uses pieces[0] for the record. Returns 0, -EOPNOTSUPP if the
+ * connection can't be handed off, or another -errno.
  */
 static int send_message(heddle_connection *connection, struct iovec *pieces, int count, int socket, uint32_t flags,
                         int64_t shared_at)
@@ -91,10 +92,7 @@ int heddle_connection_send_session(heddle_connection *connection, int socket, co
     return send_message(connection, pieces, 1, socket, FLAG_SESSION, 0);
 }
 
-/*
- * Acquires an idle connection of a worker that drains. Connections that are not idle are served to their end in this
- * process.
- */
+/* Acquires the connection if it is idle. A connection that is not idle stays in this process. */
 static bool claim_idle_connection(heddle_connection *connection)
 {
     return connection && connection->protocol && !connection->protocol->stays &&
@@ -194,8 +192,8 @@ static int receive_message(int socket, handoff_message *fields, char *bytes, siz
 #define SHARING_BACKOFF INT64_C(20000000)
 
 /*
- * Returns whether this worker itself has just shared the connection that it would receive next. Returns false if this
- * worker can't share connections now, for example while it drains: then it must receive its own connections, too.
+ * Returns whether this worker itself has just shared the connection that it would receive next. Returns false while
+ * this worker does not share connections, for example while it drains: then it receives its own ones, too.
  */
 static bool is_own_share(const heddle_sockets *sockets, int socket)
 {
@@ -213,7 +211,7 @@ int heddle_handoff_receive(heddle_sockets *sockets, int socket)
         return -EBUSY;
     if (sockets->max_connections && sockets->connections >= sockets->max_connections)
         return -EDQUOT;
-    /* If the process had no free descriptor, the received one would be lost. So first check that one is free. */
+    /* Without a free descriptor in this process, the received one would be lost. So first check that one is free. */
     int room = fcntl(socket, F_DUPFD_CLOEXEC, 0);
     if (room < 0)
         return -errno;

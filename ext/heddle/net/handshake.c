@@ -13,8 +13,8 @@
 #include <sys/socket.h>
 
 /*
- * The time for all handshakes of a tick, in ns. One handshake takes 0.1 to 2 ms, depending on the type of its key, and
- * a thousand may begin at once.
+ * The time for all handshakes of a tick, in ns. One handshake takes 0.1 to 2 ms, depending on the type of the server's
+ * key, and a thousand may begin at once.
  */
 static const int64_t SHARE = 2000000;
 
@@ -62,8 +62,8 @@ static void handshake_due(heddle_connection *connection)
 /* -- the header of a proxy --------------------------------------------------------------------------------------- */
 
 /*
- * If the header contains the client's address, the connection from now on counts towards the limit of that address, and
- * no longer towards the limit of the proxy's address.
+ * If the header contains the client's address, the connection now counts towards the limit of that address, and no
+ * longer towards the limit of the proxy's address.
  */
 static void apply_proxy_header(heddle_connection *connection, const heddle_proxy_header *header)
 {

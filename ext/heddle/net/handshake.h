@@ -39,7 +39,7 @@ bool heddle_handshake_begin(heddle_connection *connection, const heddle_listener
 HEDDLE_LAST_USE void heddle_handshake_handle_event(heddle_connection *connection);
 /* Continues TLS handshakes until this tick's time for them is used up. */
 void heddle_handshake_run_queued(heddle_sockets *sockets);
-/* Returns whether the client has sent nothing yet. */
+/* Returns whether nothing from the client was read yet, apart from a complete PROXY header. */
 bool heddle_handshake_is_idle(const heddle_connection *connection);
 
 void Init_heddle_handshake(VALUE net);

@@ -1,4 +1,7 @@
-/* Finds out how long connections have been idle, and closes some of them to make room for new ones. */
+/*
+ * Closes idle connections: when the server drains, and to make room for new ones. If no connection is idle, others are
+ * closed to make room.
+ */
 
 #include "net/sockets.h"
 
@@ -14,7 +17,7 @@ static int64_t find_handshake_since(const heddle_connection *connection)
     return heddle_connection_limited_since(connection, connection->sockets->handshake_queue.timeout);
 }
 
-/* Returns since when the connection has waited for a request, or INT64_MAX if it does not wait for one. */
+/* Returns when the connection began to wait for a request, or INT64_MAX if it does not wait or this is unknown. */
 static int64_t find_idle_since(const heddle_connection *connection)
 {
     const heddle_protocol *protocol = connection->protocol;
@@ -55,7 +58,7 @@ void heddle_sockets_shutdown_idle(heddle_sockets *sockets, int64_t age)
         if (!connection || !is_idle(connection))
             continue;
         const heddle_protocol *protocol = connection->protocol;
-        /* end_idle notifies the client, so no request is lost */
+        /* end_idle notifies the client before the connection is closed, so no request is lost */
         bool loses_nothing = age == 0 || (protocol && protocol->end_idle);
         if (!loses_nothing && (!protocol || find_idle_since(connection) >= heddle_clock_coarse() - age))
             continue;
@@ -67,8 +70,8 @@ void heddle_sockets_shutdown_idle(heddle_sockets *sockets, int64_t age)
 }
 
 /*
- * Returns whether the kernel has input of this connection that was not read yet. Closing the connection would lose a
- * request.
+ * Returns whether the kernel has input of this connection that was not read yet. If so, closing the connection could
+ * lose a request.
  */
 static bool has_unread_input(const heddle_connection *connection)
 {
@@ -94,8 +97,8 @@ static void close_for_others(heddle_sockets *sockets, heddle_connection *connect
 }
 
 /*
- * Closes some of the connections that have waited longest according to `find_since`, except those with unread input.
- * Returns how many it has found, including those that it has not closed.
+ * Finds some of the connections that have waited longest according to `find_since`, and closes those without unread
+ * input. Returns how many were found.
  */
 static size_t close_longest(heddle_sockets *sockets, int64_t (*find_since)(const heddle_connection *))
 {

@@ -15,7 +15,7 @@
 int heddle_await_io(VALUE io, int events, int64_t deadline);
 
 /*
- * Lets the other ready fibers of a Heddle loop run. Raises the same errors as heddle_await_io. Returns false, without a
- * switch, outside of a Heddle loop and if the calling fiber must not switch.
+ * Lets the other ready fibers of a Heddle loop run. Raises the same errors as heddle_await_io. Does nothing and returns
+ * false if the caller is not in a Heddle loop, or if the calling fiber must not switch.
  */
 bool heddle_await_tick(VALUE io);

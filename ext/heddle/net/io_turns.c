@@ -1,12 +1,12 @@
-/* Turns of connections to read, to send and to end: see io_turns.h. */
+/* The turns of connections, in which they read, send and handle hang-ups: see io_turns.h. */
 
 #include "net/io_turns.h"
 
 #include "net/sockets.h"
 
 /*
- * How much of each tick a queue may use: the time in ns, or, for hang-ups, the number of hang-ups. Each hang-up may
- * lead to more work, such as on_close of a WebSocket.
+ * How much of each tick a queue may use: the time in ns. Hang-ups are limited by their number instead, because each may
+ * lead to more work later, such as a WebSocket's on_close.
  */
 static const int64_t most[] = {[HEDDLE_TURN_READS] = 2000000, [HEDDLE_TURN_SENDS] = 2000000, [HEDDLE_TURN_ENDS] = 64};
 

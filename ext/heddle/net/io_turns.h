@@ -25,14 +25,14 @@ typedef struct heddle_sockets heddle_sockets;
 typedef enum {
     HEDDLE_TURN_READS,
     HEDDLE_TURN_SENDS,
-    HEDDLE_TURN_ENDS, /* delivers `late_events`, which report a hang-up */
+    HEDDLE_TURN_ENDS, /* handles a hang-up: delivers `late_events`, which report it */
     HEDDLE_TURN_KINDS,
 } heddle_turn;
 
 typedef struct {
     struct {
         heddle_link waiting; /* connections, by `turn_link` */
-        int64_t used;        /* how much of this tick's limit is used up: in ns, or, for hang-ups, their number */
+        int64_t used;        /* how much of this tick's limit is used up: in ns; or the number of hang-ups */
     } queues[HEDDLE_TURN_KINDS];
     uint64_t tick; /* the tick of the loop to which `used` belongs */
 } heddle_turns;
@@ -45,7 +45,7 @@ void heddle_turns_init(heddle_turns *turns);
 HEDDLE_LAST_USE void heddle_turns_take(heddle_connection *connection, heddle_turn turn);
 /* Queues a connection whose turn ends although it has more input, or more output that the kernel would accept. */
 void heddle_turns_wait(heddle_connection *connection, heddle_turn turn);
-/* If the connection is in a queue, gives it its turn now. Called before the connection's time limit is checked. */
+/* If the connection is in a queue, gives it a turn now. Called before the connection's time limit is checked. */
 HEDDLE_FATE heddle_turns_end_wait(heddle_connection *connection);
 bool heddle_turns_waits(const heddle_connection *connection, heddle_turn turn);
 /*

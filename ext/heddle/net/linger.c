@@ -1,6 +1,7 @@
 /*
  * Lingering. If a socket is closed while it has unread input, the kernel resets the connection, and the reset can
- * overtake the last output (RFC 9112, 9.6). So the server ends its output first, and reads on for a moment.
+ * overtake the last output (RFC 9112, 9.6). So the server first ends only its output, and continues to read for a
+ * moment.
  */
 
 #include "net/sockets.h"

@@ -134,8 +134,8 @@ void heddle_listeners_pause_for(heddle_sockets *sockets, uint8_t reason, int64_t
 
 /*
  * TCP keepalive: a peer that vanished without FIN or RST is detected after five minutes of silence and four probes.
- * This also works where no time limit applies: while a request runs, and on event streams. WebSockets are pinged more
- * often than that. So they get no probes, which could wake a phone.
+ * This also works where no time limit applies: while a request runs, and on event streams. By default a WebSocket is
+ * pinged long before that, so it gets no probes, which could wake a phone.
  */
 enum {
     KEEPALIVE_IDLE = 300, /* seconds */
@@ -206,8 +206,8 @@ void heddle_listeners_remove_all(heddle_sockets *sockets)
 
 /*
  * Addresses are hashed to a fixed number of records, so several addresses may share a record and its limit. But even
- * with max_connections connections, a record counts only 1/2048 of them on average, and its limit is 1/4 of them.
- * Clients can't choose their record, because the hash has a secret key.
+ * with max_connections connections, a record counts only 1/2048 of them on average, and its limit is 1/4 of
+ * max_connections. Clients can't choose their record, because the hash has a secret key.
  */
 heddle_address_share *heddle_address_find_share(heddle_sockets *sockets, const heddle_address *address)
 {
@@ -305,8 +305,8 @@ static bool is_fatal(int error)
 }
 
 /*
- * Returns 0, or the -errno that ended accepting: -EAGAIN if no client waits, -EDQUOT if this worker is full, -EBUSY if
- * another worker has less to do.
+ * Accepts at most `*left` clients. Returns 0 after that many, or else the -errno that ended accepting: for example
+ * -EAGAIN if no client waits, -EDQUOT if this worker is full, or -EBUSY if another worker has less to do.
  */
 static int accept_from(heddle_sockets *sockets, heddle_listener *listener, int *left)
 {

@@ -12,8 +12,8 @@
 enum {
     HEDDLE_ACCEPTS_A_TURN = 64, /* the maximum number of clients that are accepted in one tick */
     /*
-     * One address may have max_connections / HEDDLE_ADDRESS_SHARE connections, and at least HEDDLE_ADDRESS_LEAST. This
-     * limit does not apply to trusted proxies.
+     * One address may have max_connections / HEDDLE_ADDRESS_SHARE connections, or HEDDLE_ADDRESS_LEAST if that is more.
+     * This limit does not apply to trusted proxies.
      */
     HEDDLE_ADDRESS_SHARE = 4,
     HEDDLE_ADDRESS_LEAST = 16,
@@ -47,8 +47,8 @@ struct heddle_address_share {
 #define HEDDLE_FULL_BACK_OFF INT64_C(10000000)
 /*
  * How long a connection must have waited for a request before it may be closed for a new connection, in ns. With 0, a
- * connection could be closed before its first request arrives: while all other connections are busy, clients that
- * always reconnect would only displace each other.
+ * connection could be closed before its first request arrives. While all other connections are busy, clients that
+ * always reconnect would then only displace each other.
  */
 #define HEDDLE_LEAST_IDLE INT64_C(500000000)
 
@@ -82,8 +82,8 @@ void heddle_listeners_remove_all(heddle_sockets *sockets);
 /* Accepts clients from all readable listeners, up to this tick's limit. Returns true if more clients may be waiting. */
 bool heddle_listeners_accept(heddle_sockets *sockets);
 /*
- * Accepts all clients that wait now, regardless of this tick's limit, and then removes the listeners. Called before the
- * sockets are closed.
+ * Accepts the clients that wait now, up to max_connections but regardless of this tick's limit, and then removes the
+ * listeners. Called before Ruby code closes the listening sockets.
  */
 void heddle_listeners_drain(heddle_sockets *sockets);
 /* Returns the record of an address. All IPv6 addresses of a /64 network share one record. */
@@ -101,7 +101,7 @@ size_t heddle_address_limit(const heddle_sockets *sockets);
  */
 bool heddle_address_count(heddle_sockets *sockets, heddle_connection *connection, size_t shares);
 void heddle_address_uncount(heddle_connection *connection);
-/* Adds the listeners to the event set again. Called by an event set that removes a listener after one event. */
+/* Adds the listeners to the event set again. Called by event sets that remove a listener after one event. */
 void heddle_listeners_rearm(heddle_sockets *sockets);
 void heddle_listeners_pause(heddle_sockets *sockets, uint8_t reason);
 /*

@@ -1,10 +1,10 @@
 #pragma once
 
 /*
- * Finds the address whose connections use more than half of the memory of all connections, if there is one. These
+ * Finds the address whose connections use more than half of the memory of all connections, if there is one. Its
  * connections are closed first, so that the server does not close the connections of others because of one client. Two
- * passes over the connections are needed. The first one finds the only address that can have a majority (Boyer and
- * Moore's majority vote). The second one counts the bytes of that address.
+ * passes over the connections are needed. The first pass finds the only address that can have a majority (Boyer and
+ * Moore's majority vote). The second pass counts the bytes of that address, and of all addresses.
  */
 
 #include "system.h"
@@ -35,8 +35,8 @@ static inline void heddle_majority_count(heddle_majority *majority, uint16_t add
 }
 
 /*
- * Returns true if no address has a majority, or if this one has it. Address 0 can't have the majority, because it
- * stands for many clients.
+ * Returns true if no address has a majority, or if this address has it. Address 0 never counts as the majority, because
+ * it stands for many clients.
  */
 static inline bool heddle_majority_includes(const heddle_majority *majority, uint16_t address)
 {

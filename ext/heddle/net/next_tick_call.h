@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * Makes a loop call a function in its next tick, by a message to the loop's inbox. The record is allocated separately,
- * because its owner may be freed before the loop has handled the message.
+ * A message to a loop's inbox: the loop calls a function in its next tick. The message is allocated separately, because
+ * its owner may be freed before the loop has handled it.
  */
 
 #include "scheduler/inbox.h"
@@ -19,7 +19,7 @@ static inline void heddle_next_tick_call_open(heddle_loop_message *message)
     heddle_next_tick_call *call = (heddle_next_tick_call *)message;
     call->posted = false;
     if (call->owner)
-        call->fn(call->owner); /* may free the owner, and so the record */
+        call->fn(call->owner); /* may free the owner, and with it `call` */
     else
         free(call);
 }
@@ -43,7 +43,7 @@ static inline void heddle_next_tick_call_post(heddle_next_tick_call *call, heddl
 static inline void heddle_next_tick_call_drop(heddle_next_tick_call **call)
 {
     if (*call && (*call)->posted)
-        (*call)->owner = NULL; /* heddle_next_tick_call_open frees the record */
+        (*call)->owner = NULL; /* heddle_next_tick_call_open frees the message */
     else
         free(*call);
     *call = NULL;

@@ -47,7 +47,7 @@ bool heddle_outbound_is_stale(heddle_outbound *connection)
     char byte;
     if (heddle_bytes_left(&connection->input))
         return true;
-    /* with TLS, bytes on the socket may be a session ticket, which is not input of the application */
+    /* with TLS, bytes on the socket may be a session ticket, which is not input for the application */
     if (connection->transport.tls)
         return heddle_tls_peek(&connection->transport) != -EAGAIN;
     ssize_t result;
@@ -95,7 +95,7 @@ enum { PIECES = 256 };
 typedef struct {
     VALUE data;
     long first;  /* the index of the first String that is not fully sent */
-    size_t sent; /* how many bytes of this String and the following ones were sent */
+    size_t sent; /* how many bytes were sent of that String and the following ones together */
     bool copied; /* `data` is a copy: see copy_strings */
 } string_list;
 
@@ -118,9 +118,7 @@ static string_list list_strings(VALUE data)
     return list;
 }
 
-/*
- * Sets the pieces to as much of the unsent data as fits. Returns the number of pieces: 0 if everything was sent.
- */
+/* Sets the pieces to as much of the unsent data as fits. Returns the number of pieces: 0 if everything was sent. */
 static int gather_strings(string_list *list, struct iovec pieces[PIECES])
 {
     int used = 0;

@@ -45,9 +45,9 @@ bool heddle_outbound_ended_properly(const heddle_outbound *connection);
 bool heddle_outbound_is_stale(heddle_outbound *connection);
 
 /*
- * Waits for input, until the connection's deadline and for at most `timeout` ns (< 0: no limit). Raises
- * IO::TimeoutError with this message, IOError if the connection is closed meanwhile, and any interrupt of this fiber or
- * thread.
+ * Waits for input, but not beyond the connection's deadline, and for at most `timeout` ns (< 0: no limit). Raises
+ * IO::TimeoutError with this message when either limit is reached, IOError if the connection is closed meanwhile, and
+ * any interrupt of this fiber or thread.
  */
 void heddle_outbound_await_input(VALUE object, int64_t timeout, const char *timeout_message);
 
@@ -59,8 +59,8 @@ int heddle_outbound_await(VALUE object, int events, int64_t call_deadline, const
 
 /*
  * Sends a String or an Array of Strings. Raises IO::TimeoutError if the peer reads nothing for `timeout` ns (< 0: no
- * limit). With `stop_at_input`, stops early if the kernel accepts no more output and the peer has sent something or has
- * ended its output. Returns the number of bytes that were sent.
+ * limit), or at the connection's deadline. With `stop_at_input`, stops early if the kernel accepts no more output and
+ * the peer has sent something or has ended its output. Returns the number of bytes that were sent.
  */
 size_t heddle_outbound_send_all(VALUE object, VALUE data, int64_t timeout, bool stop_at_input);
 

@@ -167,8 +167,8 @@ static VALUE outbound_write(int argc, VALUE *argv, VALUE self)
 /*
  * call-seq: write_unless_answered(data, timeout: nil) -> Integer
  *
- * Writes like #write. Stops early if the kernel accepts no more and the peer has sent something, which may be its
- * response. Returns the number of bytes that were written.
+ * Writes like #write. Stops early if the kernel accepts no more output and the peer has sent something (perhaps its
+ * response) or has ended its output. Returns the number of bytes that were written.
  */
 static VALUE outbound_write_unless_answered(int argc, VALUE *argv, VALUE self)
 {
@@ -191,8 +191,8 @@ static VALUE outbound_set_deadline(VALUE self, VALUE deadline)
     /* Returns true in a forked child, too. */                                                                         \
     X(outbound_closed_p, "closed?", heddle_owned_socket_is_open(&outbound_data(self)->owned) ? Qfalse : Qtrue)         \
     /*                                                                                                                 \
-     * Can this idle connection not be used any more? Then it is closed, or its peer has closed it or has sent         \
-     * something unexpected.                                                                                           \
+     * Returns whether this idle connection can't be used any more: it is closed, or its peer has closed it or has     \
+     * sent something unexpected.                                                                                      \
      */                                                                                                                \
     X(outbound_stale_p, "stale?",                                                                                      \
       heddle_owned_socket_is_open(&outbound_data(self)->owned) && !heddle_outbound_is_stale(outbound_data(self))       \

@@ -21,8 +21,8 @@ static heddle_piece *add_piece(heddle_output *output)
 }
 
 /*
- * Moves the unsent bytes to the front of the buffer. Otherwise the buffer would grow forever if the client never
- * catches up.
+ * Moves the unsent bytes to the front of the buffer, if at least half of it was sent. Otherwise the buffer would grow
+ * forever if the client never catches up.
  */
 static void compact_bytes(heddle_output *output)
 {
@@ -156,7 +156,7 @@ void heddle_output_mark(const heddle_output *output)
 {
     for (unsigned i = output->first; i < output->count; i++) {
         if (output->pieces[i].string)
-            rb_gc_mark(output->pieces[i].string); /* marked as pinned, because the kernel may be using its address */
+            rb_gc_mark(output->pieces[i].string); /* pinned, because the kernel may be using the String's address */
     }
 }
 

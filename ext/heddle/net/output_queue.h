@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * The queued output of a connection: copied bytes, and frozen Strings that are not copied. While a connection is idle,
- * the queue is empty and uses no memory.
+ * The queued output of a connection: copied bytes, and references to frozen Strings. While a connection is idle, the
+ * queue is empty and uses no memory.
  */
 
 #include <ruby.h>
@@ -28,7 +28,7 @@ enum {
     HEDDLE_OUTPUT_FULL = 262144, /* when the queue has this size, a fiber that writes waits … */
     HEDDLE_OUTPUT_LOW = 65536,   /* … until the queue has shrunk to this size */
     HEDDLE_OUTPUT_AT_ONCE = 65536, /* deferred output is sent at once when it reaches this size */
-    HEDDLE_OUTPUT_PART = 262144, /* how many bytes are sent before other connections get their turn (io_turns.h) */
+    HEDDLE_OUTPUT_PART = 262144, /* the maximum number of bytes that one turn of a connection sends (io_turns.h) */
 };
 
 /* Adds a copy of the bytes. Returns false, and adds nothing, if memory is exhausted. */
@@ -53,7 +53,7 @@ bool heddle_output_take_back(heddle_output *output, const char *bytes, size_t si
 
 /* Sets up to `most` entries of `pieces` to the beginning of the output. Returns how many entries were set. */
 int heddle_output_gather(const heddle_output *output, struct iovec *pieces, int most);
-/* Removes the first `sent` bytes, which were sent, and counts them. */
+/* Removes the first `sent` bytes after they were sent, and counts them. */
 void heddle_output_advance(heddle_output *output, size_t sent);
 void heddle_output_mark(const heddle_output *output);
 void heddle_output_clear(heddle_output *output);

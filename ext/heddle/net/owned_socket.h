@@ -1,6 +1,6 @@
 #pragma once
 
-/* The socket of an object that belongs to no loop. A forked child can't use it. */
+/* The socket of a Ruby object that belongs to no loop. A forked child can't use this socket. */
 
 #include "net/fork_guard.h"
 
@@ -16,7 +16,6 @@ typedef struct {
 void heddle_owned_socket_adopt(heddle_owned_socket *socket, VALUE io);
 /* Marks the object as closed. The caller closes the IO or returns it. May be called repeatedly. */
 void heddle_owned_socket_release(heddle_owned_socket *socket);
-
 
 static inline bool heddle_owned_socket_is_open(const heddle_owned_socket *socket)
 {

@@ -45,8 +45,8 @@ typedef struct {
 } waiting_word;
 
 /*
- * The interval in ms at which a waiting worker notifies the other workers again: when it last did so, they may have had
- * no share to return.
+ * The interval in ms at which a waiting worker notifies the other workers again, because they may have had no share to
+ * return when it last notified them.
  */
 enum { REPEAT = 50 };
 
@@ -142,8 +142,8 @@ int heddle_pool_least_waiting(const heddle_scoreboard *scoreboard, uint32_t numb
 }
 
 /*
- * Returns how many waiting workers get a share before this one: those with fewer shares, and those with the same number
- * that began to wait earlier. If this worker does not wait, all waiting workers with the same number come before it.
+ * Returns how many waiting workers get a share before this one: those with fewer shares, and those with as many shares
+ * if they began to wait earlier. If this worker does not wait, all waiting workers with as many shares come before it.
  */
 static uint32_t count_before(const heddle_scoreboard *scoreboard, heddle_shared_pool *pool, uint32_t slot, int64_t now)
 {
@@ -172,7 +172,7 @@ bool heddle_pool_take(const heddle_scoreboard *scoreboard, uint32_t number, uint
     for (uint32_t i = 0; i < total && i < HEDDLE_POOL_SHARES; i++) {
         uint16_t nobody = 0;
         if (atomic_compare_exchange_strong(&pool->owners[i], &nobody, owner_of(slot))) {
-            /* if the worker needs another share, it waits again behind the others */
+            /* if the worker needs one more share, its wait begins anew, so that longer waits come first */
             heddle_pool_end_wait(scoreboard, number, slot);
             return true;
         }
@@ -183,7 +183,7 @@ bool heddle_pool_take(const heddle_scoreboard *scoreboard, uint32_t number, uint
 void heddle_pool_return(const heddle_scoreboard *scoreboard, uint32_t number, uint32_t slot)
 {
     heddle_shared_pool *pool = pool_at(scoreboard, number);
-    /* Begins at the end, so that shares above a lowered limit are released first. */
+    /* Searches from the end, so that shares above a lowered limit are given back first. */
     for (uint32_t i = HEDDLE_POOL_SHARES; i-- > 0;) {
         uint16_t mine = owner_of(slot);
         if (!atomic_compare_exchange_strong(&pool->owners[i], &mine, 0))

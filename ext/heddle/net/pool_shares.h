@@ -27,10 +27,10 @@ int heddle_pool_open(const heddle_scoreboard *scoreboard, uint64_t key, uint32_t
  * first: those with fewer shares than this worker, and those that have as many shares and have waited longer.
  */
 bool heddle_pool_take(const heddle_scoreboard *scoreboard, uint32_t pool, uint32_t slot, int64_t now);
-/* Returns a share. Does nothing if the slot has no share. */
+/* Gives one share back. Does nothing if the slot has no share. */
 void heddle_pool_return(const heddle_scoreboard *scoreboard, uint32_t pool, uint32_t slot);
 /*
- * Reports that this worker waits for a share, so that a worker with more shares returns one. The worker repeats the
+ * Reports that this worker waits for a share, so that a worker with more shares gives one back. The worker repeats the
  * call until it has a share.
  */
 void heddle_pool_wait(const heddle_scoreboard *scoreboard, uint32_t pool, uint32_t slot, int64_t now);

@@ -5,7 +5,7 @@
 
 #include "scheduler/loop.h"
 
-/* Returns the FNV-1a hash of 64 bits; never 0, which would mean that there is no pool. */
+/* Returns the 64-bit FNV-1a hash of the name, but never 0, which would mean that there is no pool. */
 static uint64_t hash_name(VALUE name)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
@@ -57,7 +57,7 @@ static VALUE scoreboard_take_share(VALUE self, VALUE pool, VALUE slot)
 /*
  * call-seq: return_share(pool, slot) -> nil
  *
- * Returns the share of a closed resource.
+ * Gives back the share of a closed resource.
  */
 static VALUE scoreboard_return_share(VALUE self, VALUE pool, VALUE slot)
 {
@@ -69,8 +69,8 @@ static VALUE scoreboard_return_share(VALUE self, VALUE pool, VALUE slot)
 /*
  * call-seq: wait_for_share(pool, slot, waits) -> nil
  *
- * Reports whether this worker waits for a share, so that other workers return one. The worker repeats the call while it
- * waits.
+ * Reports whether this worker waits for a share, so that a worker with more shares gives one back. The worker repeats
+ * the call while it waits.
  */
 static VALUE scoreboard_wait_for_share(VALUE self, VALUE pool, VALUE slot, VALUE waits)
 {

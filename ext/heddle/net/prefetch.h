@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * Makes the processor load a record into its caches. This helps a walk over thousands of records, because the processor
- * need not wait for each of them. Any address is allowed, even NULL. Uses no Ruby.
+ * Makes the processor load a record into its caches in advance. In a walk over thousands of records, the processor then
+ * need not wait for the memory of each. Any address is allowed, even NULL. Uses no Ruby.
  */
 
 #include "system.h"

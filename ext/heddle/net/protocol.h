@@ -16,15 +16,15 @@ enum {
 };
 
 /*
- * All operations except `collect_input` and `label` run in the loop, with the GVL, and never raise. The operations with
- * the mark HEDDLE_LAST_USE may free the connection.
+ * All operations except `collect_input`, `label` and `abandon` run in the loop, with the GVL. None of them raises. The
+ * operations with the mark HEDDLE_LAST_USE may free the connection.
  */
 struct heddle_protocol {
     bool stays; /* its connections are never at rest (owner.h), so the watch thread never hands them off */
     bool waits_for_turns; /* its connections read in turns (io_turns.h) */
     /*
      * Bytes that make the client open a new connection. They are valid between any two frames. The watch thread sends
-     * them while the loop is blocked. NULL: no farewell is sent. heddle_connection_start reads this member.
+     * them while the loop is blocked. NULL: no farewell is sent.
      */
     const char *farewell;
     size_t farewell_size;
@@ -40,7 +40,7 @@ struct heddle_protocol {
      * handle_event is called. NULL: only events wait for turns, and all output is sent at once.
      */
     HEDDLE_LAST_USE void (*take_turn)(heddle_connection *connection);
-    /* Called after the loop has sent output because of heddle_connection_flush_later; some may be left. May be NULL. */
+    /* Called after the loop has sent the output that heddle_connection_flush_later deferred, or a part. May be NULL. */
     void (*flushed)(heddle_connection *connection);
     /* Called when the time set by heddle_connection_set_deadline has passed. */
     HEDDLE_LAST_USE void (*handle_deadline)(heddle_connection *connection);
@@ -97,7 +97,7 @@ struct heddle_protocol {
     uint32_t (*label)(const heddle_connection *connection);
     /* Frees the session. Called when the connection is closed or detached, or changes its protocol. */
     void (*release)(heddle_connection *connection);
-    /* Called in a forked child. Marks the connection as closed for code that still serves it. Must lock nothing. */
+    /* Called in a forked child. Marks the connection as closed for code that still uses it. Must lock nothing. */
     void (*abandon)(heddle_connection *connection);
 };
 

@@ -10,11 +10,12 @@ enum {
 
 static const char WORD[] = "PROXY ";
 
-/* The rest of a line that is split into words. At the end of the line the next word is empty. */
+/* The part of a line that was not split into words yet. */
 typedef struct {
     const char *at, *end;
 } rest;
 
+/* Returns the length of the next word; 0 if it is empty, longer than the room, or if the line has ended. */
 static size_t read_word(rest *line, char *word, size_t room)
 {
     size_t size = 0;

@@ -2,25 +2,26 @@
 
 /*
  * The gate decides when the next request begins. If every request began on arrival, requests that only compute would
- * take turns: none would end early, and each would keep its memory until nearly all of them end. So a request begins in
- * one of three cases:
+ * take turns: none would end early, and each would keep its memory until nearly all of them end. So a request begins
+ * only in one of three cases:
  *
  * - No request has begun.
  * - At the end of a tick, after the loop has polled, no fiber is ready whose request has begun and is within its
  *   quantum (quantum.h). So all begun requests wait for something, or have computed for longer than most requests do.
  *   Requests that have waited for their clients do not count. Otherwise many clients that read at the same time would
  *   keep the gate closed.
- * - The gate was closed while the loop computed for HEDDLE_GATE_TIMEOUT. Begun requests with many short waits never
- *   use up their slices, and one of them may be ready whenever the loop polls.
+ * - The gate has been closed for HEDDLE_GATE_TIMEOUT. Without this timeout it could stay closed: CPU time counts
+ *   towards the quantum only when a time slice is used up, so requests with many short waits may never use up their
+ *   quantum, and one of them may be ready whenever the loop polls.
  *
- * The loop judges the gate once in each tick while requests wait. The decision is valid for the next tick, in which
- * requests that don't wait are served one after another. Uses no Ruby.
+ * The loop judges the gate once in each tick while requests wait. The decision is valid for the next tick: if the gate
+ * is open, that tick may serve many requests, one after another, as long as they don't wait. Uses no Ruby.
  */
 
 #include "system.h"
 
 /*
- * In ns of the thread's CPU time, so that the timeout is longer on a busy machine. It is two quanta
+ * In ns of CPU time of the loop's thread, so that the timeout is longer on a busy machine. It is two quanta
  * (scheduler/quantum.h).
  */
 #define HEDDLE_GATE_TIMEOUT INT64_C(200000000)

@@ -15,8 +15,8 @@ bool heddle_reserve_defer(heddle_sockets *sockets, heddle_work *work)
 }
 
 /*
- * Hands off a deferred request to a running worker, or serves it here if that is not possible. Returns false if the
- * handoff socket is full or broken.
+ * Hands off a deferred request to a running worker, or queues it here if its connection can't be handed off. If the
+ * handoff socket is full or broken, defers the request again and returns false.
  */
 static bool return_to_workers(heddle_sockets *sockets, heddle_work *work)
 {
@@ -66,7 +66,7 @@ static void stop_serving(heddle_sockets *sockets)
     heddle_listeners_pause(sockets, HEDDLE_PAUSED_RESERVE);
 }
 
-/* Hands off this reserve's connections to the workers, which run again. */
+/* Hands off this reserve's connections to the workers, at least one of which runs again. */
 static void return_connections(heddle_sockets *sockets)
 {
     if (sockets->handoff.socket < 0)
@@ -87,7 +87,7 @@ static void schedule_check(heddle_sockets *sockets, int64_t time)
     heddle_timer_heap_remove(&sockets->loop->timers, timer);
     timer->fn = check_again;
     timer->deadline = time;
-    /* if there is no memory for the timer, the check happens at the next notification */
+    /* if there is no memory for the timer, the next notification leads to a check */
     heddle_timer_heap_push(&sockets->loop->timers, timer);
 }
 

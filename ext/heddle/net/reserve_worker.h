@@ -18,7 +18,7 @@
  * a reserve serves.
  */
 #define HEDDLE_RESERVE_AFTER INT64_C(100000000)
-/* The interval in ns at which a reserve that serves reads the scoreboard without a notification. */
+/* The interval in ns at which a reserve that serves reads the scoreboard, even without a notification. */
 #define HEDDLE_RESERVE_CHECK_INTERVAL INT64_C(20000000)
 /* The interval in ns at which a reserve that has stopped serving tries to hand off its remaining connections. */
 #define HEDDLE_RESERVE_RETURN_INTERVAL INT64_C(200000000)
@@ -35,8 +35,8 @@ typedef struct {
 /* Makes this worker a reserve. Called before it listens. */
 void heddle_reserve_enable(heddle_sockets *sockets, uint32_t rank);
 /*
- * Makes this reserve an ordinary worker. Called when it drains, because it must then serve all its requests. Does
- * nothing if it is not a reserve.
+ * Makes this worker an ordinary one, if it is a reserve. Called when the worker drains, because it must then serve all
+ * its requests.
  */
 void heddle_reserve_disable(heddle_sockets *sockets);
 /* Starts or stops serving, depending on whether the scoreboard shows all other workers as blocked. */

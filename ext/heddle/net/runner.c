@@ -24,8 +24,8 @@ VALUE heddle_runner_describe_object(const heddle_runner *runner)
 }
 
 /*
- * Describes the request for reports about the runner's fiber, or about a fiber that a work item has started. Returns 0
- * if the runner no longer serves that item.
+ * Describes the request for reports about the runner's fiber, or about a fiber that the runner's work item has started.
+ * Returns 0 if the runner no longer serves that item.
  */
 static size_t summarize_work(heddle_fiber *fiber, char *text, size_t size)
 {
@@ -216,7 +216,7 @@ static int wait_for_work(heddle_runner *runner)
     return state;
 }
 
-/* Called when the runner reads the ready list or ends: from now on the runner does not count as coming. */
+/* Called when a runner that was summoned reads the ready list, or ends: it no longer counts as `coming`. */
 static void count_arrival(heddle_runner *runner)
 {
     if (runner->summoned)
@@ -243,8 +243,8 @@ static int run_runner(heddle_runner *runner)
 /* -- the runner's fiber ------------------------------------------------------------------------------------------- */
 
 /*
- * Returns true, because the fiber of this job serves one item after another. Tasks that an item starts therefore end
- * with the item, not with the fiber (Concurrency::Context).
+ * Returns true, because a runner's fiber serves one item after another. Tasks that an item starts therefore end with
+ * the item, not with the fiber (Concurrency::Context).
  */
 HEDDLE_DEFINE_METHOD(runner_hosts_p, "hosts?", Qtrue)
 
