@@ -40,7 +40,7 @@ static void schedule_check(heddle_sockets *sockets);
 
 static void check_again(heddle_timer *timer)
 {
-    heddle_sockets *sockets = (heddle_sockets *)((char *)timer - offsetof(heddle_sockets, balance.again));
+    heddle_sockets *sockets = HEDDLE_CONTAINER_OF(timer, heddle_sockets, balance.again);
     heddle_balance_try_resume(sockets);
     /*
      * Without handoff (handoff.c), a worker that gets stuck notifies no other worker. So a worker that has stopped
@@ -85,7 +85,7 @@ static void wake_pool_follower(heddle_sockets *sockets)
 
 static void handle_notification(heddle_waiter *waiter, int result, uint32_t flags)
 {
-    heddle_sockets *sockets = (heddle_sockets *)((char *)waiter - offsetof(heddle_sockets, balance.notification));
+    heddle_sockets *sockets = HEDDLE_CONTAINER_OF(waiter, heddle_sockets, balance.notification);
     /* select is level-triggered: it would report the eventfd again and again until a read resets its counter */
     if (sockets->loop->operations == &heddle_select_operations) {
         uint64_t count;

@@ -75,14 +75,14 @@ static void rearm_dropped(heddle_event_set *set, heddle_waiter *waiter, uint32_t
 
 static void handle_ready_connections(heddle_waiter *waiter, int result, uint32_t flags)
 {
-    heddle_event_set *set = (heddle_event_set *)((char *)waiter - offsetof(heddle_event_set, connections_waiter));
+    heddle_event_set *set = HEDDLE_CONTAINER_OF(waiter, heddle_event_set, connections_waiter);
     rearm_dropped(set, waiter, flags);
     harvest_events(set);
 }
 
 static void handle_ready_listeners(heddle_waiter *waiter, int result, uint32_t flags)
 {
-    heddle_event_set *set = (heddle_event_set *)((char *)waiter - offsetof(heddle_event_set, listeners_waiter));
+    heddle_event_set *set = HEDDLE_CONTAINER_OF(waiter, heddle_event_set, listeners_waiter);
     rearm_dropped(set, waiter, flags);
     accept_all(set);
 }

@@ -306,7 +306,7 @@ static void alarm_master(heddle_sockets *sockets)
 
 static heddle_sockets *sockets_of(heddle_rescue *rescue)
 {
-    return (heddle_sockets *)((char *)rescue - offsetof(heddle_sockets, handoff.rescue));
+    return HEDDLE_CONTAINER_OF(rescue, heddle_sockets, handoff.rescue);
 }
 
 static void begin_handoff(heddle_rescue *rescue)

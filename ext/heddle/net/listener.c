@@ -107,7 +107,7 @@ static bool is_client_waiting(const heddle_sockets *sockets)
  */
 static void resume_after_pause(heddle_timer *timer)
 {
-    heddle_sockets *sockets = (heddle_sockets *)((char *)timer - offsetof(heddle_sockets, back_off));
+    heddle_sockets *sockets = HEDDLE_CONTAINER_OF(timer, heddle_sockets, back_off);
     heddle_listeners_resume(sockets, HEDDLE_PAUSED_BACK_OFF);
     if (!(sockets->paused & HEDDLE_PAUSED_FULL))
         return;

@@ -78,7 +78,7 @@ static void return_connections(heddle_sockets *sockets)
 
 static void check_again(heddle_timer *timer)
 {
-    heddle_reserve_check((heddle_sockets *)((char *)timer - offsetof(heddle_sockets, reserve.again)));
+    heddle_reserve_check(HEDDLE_CONTAINER_OF(timer, heddle_sockets, reserve.again));
 }
 
 static void schedule_check(heddle_sockets *sockets, int64_t time)
