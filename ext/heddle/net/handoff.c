@@ -257,10 +257,10 @@ static void send_farewells(heddle_sockets *sockets)
 }
 
 /* Receives the events of connections in place of the blocked loop, and notes them for the loop. */
-static void harvest_for_loop(heddle_sockets *sockets, int left)
+static void harvest_for_loop(heddle_sockets *sockets)
 {
     struct epoll_event events[HEDDLE_HANDOFF_BATCH];
-    int count = left ? epoll_wait(sockets->set.connections_fd, events, left, 0) : 0;
+    int count = epoll_wait(sockets->set.connections_fd, events, HEDDLE_HANDOFF_BATCH, 0);
     for (int i = 0; i < count; i++) {
         heddle_connection *connection = heddle_sockets_at(sockets, events[i].data.u64);
         /*
@@ -319,7 +319,7 @@ static void begin_handoff(heddle_rescue *rescue)
     if (!heddle_scoreboard_other_accepts(sockets->balance.scoreboard, sockets->balance.slot, heddle_clock_coarse()))
         return;
     pthread_mutex_lock(&sockets->handoff.lock);
-    harvest_for_loop(sockets, left);
+    harvest_for_loop(sockets);
     heddle_ready_list *lists[] = {&sockets->ready, &sockets->probes, &sockets->callbacks, &sockets->rounds.deferred,
                                   &sockets->held};
     bool more = hand_off_notified(sockets, &left);
