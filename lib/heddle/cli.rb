@@ -31,14 +31,14 @@ module Heddle
                           "write a configuration file, or switch an application from Puma: heddle init --apply"),
       "status" => Entry.new(:StatusCommand, "show what a running server is doing"),
       "top" => Entry.new(:TopCommand, "show live status; press q to quit"),
-      "record" => Entry.new(:RecordCommand, "write a trace of a running server's requests to a file"),
-      "stop" => Entry.new(:StopCommand, "stop a running server when its running requests are answered"),
+      "record" => Entry.new(:RecordCommand, "record what a server's requests do, in a trace file of each worker"),
+      "stop" => Entry.new(:StopCommand, "stop a running server after its running requests have been answered"),
       "reload" => Entry.new(:ReloadCommand, "load code and configuration again, and replace the workers one by one"),
       "restart" => Entry.new(:RestartCommand, "replace the master and all workers; the sockets stay open"),
       "protect" => Entry.new(:ProtectCommand, "switch a running server's protections off or on: heddle protect off|on"),
       "doctor" => Entry.new(:DoctorCommand, "check the application and this machine for problems under Heddle"),
       "version" => Entry.new(nil, "print the version"),
-      "help" => Entry.new(nil, "print this text, a command's flags (heddle help serve) or an option (heddle help port)")
+      "help" => Entry.new(nil, "print this text, a command's help (heddle help serve) or an option's (heddle help port)")
     }.freeze
 
     # The file of the application that `heddle` serves without a command.

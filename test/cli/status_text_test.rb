@@ -97,7 +97,7 @@ class StatusTextTest < Minitest::Test
 
     assert_includes text, "pools\n     0  2 of 3 in use, limit 5, 4 waiting; waits: 9, 1.5 s in total; " \
                           "timeouts: 2  things\\x1B[31m (heddle)\n"
-    assert_includes text, "\n     1  1 of 1 in use, limit 3; all workers 2 of 3, 0 waiting  shared (heddle)"
+    assert_includes text, "\n     1  1 of 1 in use, limit 3 (all workers: 2, limit 3), 0 waiting  shared (heddle)"
     refute_match(/^pools$/, draw(worker(pools: [])))
   end
 

@@ -2,7 +2,8 @@
 
 module Heddle
   module CLI
-    # `heddle record`: records for some seconds what the requests of a running server do, and writes a trace.
+    # `heddle record`: records for some seconds what the requests of a running server do, in one trace file for each
+    # worker.
     class RecordCommand < ControlCommand
       NAME = "record"
       SECONDS = 5.0

@@ -133,8 +133,8 @@ module Heddle
         Server::Control.open(configuration, source, log, taking_over:).tap { |control| control&.start }
       end
 
-      # Reports that the server serves. The log gets an event. In the format text, it gets lines for people instead. If
-      # such a log goes to a file, the file gets the event, and the lines are printed to the standard output.
+      # Reports that the server serves: as an event in the log or, if its format is text, as lines for people. If a log
+      # of that format goes to a file, the event is written to the file, and the lines to the standard output.
       def announce(configuration, log, urls, details, workers: nil, reserves: 0)
         experimental = " (experimental)" if Server::Modes.fetch(configuration.mode).experimental
         fields = { version: VERSION, ruby: RUBY_VERSION, selector: details[:selector], application: app_name, urls:,

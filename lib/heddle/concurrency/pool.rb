@@ -26,7 +26,8 @@ module Heddle
     GOLDEN = 0.6180339887498949
     private_constant :JITTER, :GOLDEN
 
-    # Raised when a waiting task can never get a resource, because tasks that wait for this task use all resources.
+    # Raised when a waiting task can never get a resource, because all resources are used by tasks that wait for this
+    # task, or for others that also wait for a resource.
     class NestedCheckoutError < OwnError; end
 
     # @return [Array<Pool>] the open pools of this process or Ractor
@@ -146,8 +147,8 @@ module Heddle
     # @param timeout [Numeric, nil] maximum seconds to wait for a resource; nil: no limit
     # @return the resource
     # @raise [TimeoutError]
-    # @raise [NestedCheckoutError] if no resource can ever become free, because tasks that wait for this task use all
-    #   resources
+    # @raise [NestedCheckoutError] if no resource can ever become free, because all are used by tasks that wait for this
+    #   task, or for others that also wait for a resource
     # @raise [ClosedQueueError] if the pool is closed
     # @raise the error of the block that makes resources, if the pool has no resource
     def acquire(timeout: @timeout) = take(timeout, caller_locations(1, 1).first).resource

@@ -4,7 +4,8 @@ module Heddle
   module CLI
     class Demo
       # A response body that ends only when the server stops. Several times a second it yields a line of JSON with the
-      # responses since the previous line, and with the server's current numbers. Times are in seconds.
+      # number and latencies of the responses since the previous line, and with the server's current numbers. Times are
+      # in seconds.
       class Pulse
         # Seconds between two lines.
         INTERVAL = 0.25

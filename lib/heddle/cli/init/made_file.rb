@@ -6,7 +6,7 @@ module Heddle
   module CLI
     class InitCommand
       # A configuration file that `heddle init --apply` has written. A comment in it (the mark) contains the digest of
-      # the file's text and, as a Ruby string, the bytes of the file that it replaced.
+      # the file's text and, as a Ruby string, the bytes of the file that this file replaced.
       class MadeFile
         MARK = /^# heddle:install made this: (\h{64})\n(?:# heddle:install replaced: (".*")\n)?/n
         private_constant :MARK
@@ -15,6 +15,7 @@ module Heddle
         # @param former [String, nil] the bytes of the file that it replaces
         # @return [String] the text with its mark
         def self.mark(text, former)
+          # If `heddle init --apply` also wrote the replaced file, the file before that one is kept instead.
           older = MadeFile.new(former.to_s)
           former = older.former if older.unchanged?
           kept = "# heddle:install replaced: #{former.b.dump}\n" if former

@@ -25,7 +25,7 @@ module Heddle
 
         # @return [Array<String>] lines for a terminal
         def report
-          [*section("Translated:", :translated), *section("Not needed, because Heddle does this anyway:", :needless),
+          [*section("Translated:", :translated), *section("Not needed in Heddle's file:", :needless),
            *section("Not translated:", :skipped), ""]
         end
 

@@ -39,7 +39,7 @@ module Heddle
           lines = each(:pools).map do |index, one|
             counted = "; waits: #{one[:waits]}, #{Format.duration(one[:wait_seconds])} in total" if one[:waits]
             timeouts = one[:timeouts].to_i.positive? ? "; timeouts: #{one[:timeouts]}" : ""
-            total = "; all workers #{one[:size_total]} of #{one[:max_total]}" if one[:max_total]
+            total = " (all workers: #{one[:size_total]}, limit #{one[:max_total]})" if one[:max_total]
             "#{index.to_s.rjust(6)}  #{one[:busy]} of #{one[:size]} in use, limit #{one[:limit]}#{total}, " \
               "#{one[:waiting]} waiting#{counted}#{timeouts}  #{PrintableText.line(one[:pool])} (#{one[:library]})"
           end

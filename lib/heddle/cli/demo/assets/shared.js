@@ -54,7 +54,7 @@ export function ticks(axis, span) {
   mark(axis, marks.map((at) => [at / span, at === 0 ? "0" : `${Number(at.toFixed(2))} s`]))
 }
 
-// Seconds, in a unit that fits.
+// Formats seconds in a unit that fits.
 export function duration(seconds) {
   if (seconds === null) return "–"
   const [value, unit] = seconds < 1e-3 ? [seconds * 1e6, "µs"] : seconds < 1 ? [seconds * 1e3, "ms"] : [seconds, "s"]
