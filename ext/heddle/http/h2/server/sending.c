@@ -54,7 +54,7 @@ static HEDDLE_FATE end_output(heddle_h2_server *server)
     return HEDDLE_ALIVE;
 }
 
-/* Does the remaining output wait forever, because its windows are closed and the client has ended its side? */
+/* Does the remaining output wait forever, because the client has closed its windows and ended its side? */
 static bool is_stuck(const heddle_h2_server *server)
 {
     return server->ended && !server->connection->output.size && !heddle_h2_has_output(server->session);

@@ -9,8 +9,9 @@ static void free_server(heddle_h2_server *server)
 }
 
 /*
- * Frees carriers (records that join an exchange to its stream) that have ended. This is done only at the end of the
- * outermost call, because functions on the call stack may use them.
+ * Frees the carriers (records that join an exchange to its stream) whose streams have ended early, except those of
+ * running requests. This is done only at the end of the outermost call, because functions on the call stack may use the
+ * carriers.
  */
 static void drop_gone_carriers(heddle_h2_server *server)
 {
@@ -183,7 +184,10 @@ static int64_t heard_at(const heddle_connection *connection)
     return server->session->now;
 }
 
-/* Sends GOAWAY. The connection is closed when the client has had time to read the frame (RFC 9113, section 6.8). */
+/*
+ * Begins to drain the connection: sends GOAWAY now, and a second GOAWAY when the client has had time to read the first
+ * one (RFC 9113, 6.8). After that, the connection is closed when no stream is left.
+ */
 static void end_idle(heddle_connection *connection)
 {
     heddle_h2_server *server = heddle_h2_server_of(connection);
