@@ -201,8 +201,7 @@ void heddle_h2_expire(heddle_h2_session *session, int64_t now)
     }
     if (heddle_h2_can_trim(session) && now >= find_trim_time(session))
         heddle_h2_trim(session);
-    if (heddle_h2_is_open(session) && session->drain_stage == HEDDLE_H2_DRAIN_ANNOUNCED && now >= session->drain_at)
-        heddle_h2_finish_drain(session);
+    heddle_h2_finish_drain(session);
     if (heddle_h2_is_open(session) && now >= session->check_at &&
         (session->queued > 0 || heddle_bytes_left(&session->output) > 0))
         check_progress(session);

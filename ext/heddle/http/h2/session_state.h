@@ -401,5 +401,8 @@ bool heddle_h2_count_frame(heddle_h2_session *session, const heddle_h2_frame *fr
 
 /* Sends GOAWAY without an error. */
 void heddle_h2_send_goaway(heddle_h2_session *session, uint32_t last_stream, const char *reason);
-/* Sends the second GOAWAY if drain_delay has passed. Once that was sent, ends the session if no stream is left. */
+/*
+ * During a drain: sends the second GOAWAY if drain_delay has passed. Once that was sent, ends the session if no stream
+ * is left.
+ */
 void heddle_h2_finish_drain(heddle_h2_session *session);
