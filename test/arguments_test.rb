@@ -22,7 +22,7 @@ class ArgumentsTest < Minitest::Test
   REFUSED = {
     -> { Heddle.map(5) {} } => "the list is 5, but must be an object with `each`",
     -> { Heddle.map("ab") {} } => 'the list is "ab", but must be an object with `each`',
-    -> { Heddle.map(1..) {} } => "the list is 1.., but must be finite, or needs limit:",
+    -> { Heddle.map(1..) {} } => "the list is 1.., but must be finite unless limit: is given",
     -> { Heddle.race(5) {} } => "the list is 5, but must be an Enumerable",
     -> { Heddle.race([5]) } => "a contender without a block is 5, but must be an object with `call`",
     -> { Heddle.race([nil]) } => "a contender without a block is nil, but must be an object with `call`",

@@ -38,7 +38,7 @@ module Heddle
       "protect" => Entry.new(:ProtectCommand, "switch a running server's protections off or on: heddle protect off|on"),
       "doctor" => Entry.new(:DoctorCommand, "check the application and this machine for problems under Heddle"),
       "version" => Entry.new(nil, "print the version"),
-      "help" => Entry.new(nil, "print this text, a command's help (heddle help serve) or an option's (heddle help port)")
+      "help" => Entry.new(nil, "print this text, a command's help (heddle help stop) or an option's (heddle help port)")
     }.freeze
 
     # The file of the application that `heddle` serves without a command.

@@ -31,7 +31,7 @@ module Heddle
       # database.
       def check(items)
         Arguments.refuse("the list", items, "an object with `each`") unless items.respond_to?(:each)
-        Arguments.refuse("the list", items, "finite, or needs limit:") if
+        Arguments.refuse("the list", items, "finite unless limit: is given") if
           @semaphore.nil? && items.is_a?(Range) && items.size == Float::INFINITY
       end
 

@@ -85,7 +85,7 @@ function report({ failed, message }, blocking) {
     ? `${failed} of ${rows} requests failed: ${message}.`
     : `All ${rows} requests were answered in ${total.toFixed(2)} s. ` +
       `The quickest took ${Math.min(...times).toFixed(3)} s, the slowest ${Math.max(...times).toFixed(3)} s.` +
-      `${blocking ? ` Beside them ${blocking} blocked for ${(block.to - block.from).toFixed(2)} s.` : ""}`
+      `${blocking ? ` One more request blocked the thread in ${blocking} for ${(block.to - block.from).toFixed(2)} s.` : ""}`
   find("measured").textContent = total.toFixed(2)
   find("status").textContent = text
   timeline.describe(text)
