@@ -162,8 +162,23 @@ static void on_response(heddle_h2_session *session, heddle_h2_stream *stream, co
     touch(response->bytes, response->size);
 }
 
+static void on_malformed(heddle_h2_session *session, const heddle_h2_stream *stream, heddle_h2_error error)
+{
+    PROMISE(session->reason && *session->reason);
+    PROMISE(!stream || is_held(stream));
+    (void)error;
+}
+
 static const heddle_h2_operations operations = {
-    on_request, on_rejection, on_data, on_end, on_reset, on_window, on_complete, on_response,
+    .on_request = on_request,
+    .on_rejection = on_rejection,
+    .on_data = on_data,
+    .on_end = on_end,
+    .on_reset = on_reset,
+    .on_window = on_window,
+    .on_complete = on_complete,
+    .on_response = on_response,
+    .on_malformed = on_malformed,
 };
 
 /* -- the session's books ------------------------------------------------------------------------------------------- */

@@ -162,8 +162,21 @@ static void on_complete(heddle_h2_session *session, heddle_h2_stream *stream)
     release_stream(session, stream);
 }
 
+static void on_malformed(heddle_h2_session *session, const heddle_h2_stream *stream, heddle_h2_error error)
+{
+    PROMISE(session->reason && (!stream || stream->held));
+    (void)error;
+}
+
 static const heddle_h2_operations operations = {
-    on_request, on_rejection, on_data, on_end, on_reset, on_window, on_complete, NULL,
+    .on_request = on_request,
+    .on_rejection = on_rejection,
+    .on_data = on_data,
+    .on_end = on_end,
+    .on_reset = on_reset,
+    .on_window = on_window,
+    .on_complete = on_complete,
+    .on_malformed = on_malformed,
 };
 
 static void pull(heddle_h2_session *session, int64_t now)

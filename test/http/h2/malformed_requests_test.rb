@@ -58,4 +58,21 @@ class H2MalformedRequestsTest < Minitest::Test
       assert_empty conversation.rejections
     end
   end
+
+  # The response waits for the client's window, and the application has ended.
+  def test_a_request_that_the_application_has_answered_is_not_reported
+    answered = false
+    answer = lambda do |exchange|
+      reply(exchange, "early")
+      answered = true
+    end
+    converse(answer, stream_bodies: true, body_buffer: 0) do |conversation|
+      conversation.say(frames("SETTINGS - 0 4:0", POST))
+      conversation.await { answered }
+      conversation.say(H2Conversations::Frames.new.send_frame('DATA - 1 "abcde"'))
+      conversation.await { frames_of(conversation.output).any?(&:error) }
+
+      assert_empty conversation.rejections
+    end
+  end
 end

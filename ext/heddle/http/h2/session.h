@@ -117,8 +117,9 @@ typedef struct {
     /* Passes a head or trailers of a response. A client gets this call instead of on_request and on_rejection. */
     void (*on_response)(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_h2_response *response);
     /*
-     * Called before the session resets a stream whose message is malformed or too large: see the session's `reason`.
-     * `stream` is NULL if the message is a request that was not passed to the owner. The operation may be NULL.
+     * Called before the session resets a stream whose message is malformed or too large, unless the owner has released
+     * the stream. The session's `reason` says what is wrong. `stream` is NULL if the message is a request that was not
+     * passed to the owner. The operation may be NULL.
      */
     void (*on_malformed)(heddle_h2_session *session, const heddle_h2_stream *stream, heddle_h2_error error);
 } heddle_h2_operations;

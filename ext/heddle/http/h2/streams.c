@@ -266,8 +266,9 @@ void heddle_h2_fail_stream(heddle_h2_session *session, uint32_t id, heddle_h2_er
 void heddle_h2_fail_stream_because(heddle_h2_session *session, uint32_t id, heddle_h2_error error, const char *reason)
 {
     session->reason = reason;
-    if (session->operations->on_malformed)
-        session->operations->on_malformed(session, heddle_h2_find_stream(session, id), error);
+    heddle_h2_stream *stream = heddle_h2_find_stream(session, id);
+    if (session->operations->on_malformed && (!stream || stream->held))
+        session->operations->on_malformed(session, stream, error);
     heddle_h2_fail_stream(session, id, error);
 }
 
