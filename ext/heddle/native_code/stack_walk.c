@@ -161,7 +161,7 @@ typedef struct {
     const heddle_library *library;
     uintptr_t function;
     bool uncovered; /* no unwind table covers the address */
-    bool usable;
+    bool usable;    /* `rules` are set */
     heddle_frame_rules rules;
 } known_code;
 

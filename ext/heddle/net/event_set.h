@@ -45,7 +45,7 @@ struct heddle_event_set {
     heddle_sockets *sockets;
     int connections_fd, listeners_fd; /* two epoll sets; -1 in selector_set.c */
     heddle_waiter connections_waiter, listeners_waiter;
-    /* events may be left: the last harvest has reached its limit, or an event was reported at once (selector_set.c) */
+    /* events may be left: the last tick has reached its limit, or an event was reported at once (selector_set.c) */
     bool unfinished;
     bool unaccepted; /* the last call of heddle_listeners_accept has reached its limit, and clients may be left */
 };

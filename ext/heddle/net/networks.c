@@ -71,7 +71,8 @@ static VALUE networks_set_up(VALUE self, VALUE pairs, VALUE local)
         long size = RSTRING_LEN(bytes);
         if ((size != 4 && size != 16) || bits > 8 * (unsigned)size)
             rb_raise(rb_eArgError,
-                     "invalid network of %ld bytes and %u bits: use 4 bytes and up to 32 bits, or 16 and up to 128",
+                     "an address of %ld bytes with a prefix of %u bits is invalid: use 4 bytes with up to 32 bits, "
+                     "or 16 bytes with up to 128 bits",
                      size, bits);
         memcpy(network.bytes + (16 - size), RSTRING_PTR(bytes), (size_t)size);
         network.bits = (uint8_t)(bits + 128 - 8 * (unsigned)size);

@@ -40,7 +40,7 @@ struct heddle_protocol {
      * handle_event is called. NULL: only events wait for turns, and all output is sent at once.
      */
     HEDDLE_LAST_USE void (*take_turn)(heddle_connection *connection);
-    /* Called after the loop has sent the output that heddle_connection_flush_later deferred, or a part. May be NULL. */
+    /* Called after the loop has sent output that heddle_connection_flush_later deferred, or part of it. May be NULL. */
     void (*flushed)(heddle_connection *connection);
     /* Called when the time set by heddle_connection_set_deadline has passed. */
     HEDDLE_LAST_USE void (*handle_deadline)(heddle_connection *connection);

@@ -5,7 +5,7 @@
  * take turns: none would end early, and each would keep its memory until nearly all of them end. So a request begins
  * only in one of three cases:
  *
- * - No request has begun.
+ * - All requests that have begun have ended.
  * - At the end of a tick, after the loop has polled, no fiber is ready whose request has begun and is within its
  *   quantum (quantum.h). So all begun requests wait for something, or have computed for longer than most requests do.
  *   Requests that have waited for their clients do not count. Otherwise many clients that read at the same time would
@@ -27,7 +27,7 @@
 #define HEDDLE_GATE_TIMEOUT INT64_C(200000000)
 
 typedef struct {
-    bool closed;   /* the last decision */
+    bool closed;   /* the last decision: no request may begin */
     uint64_t tick; /* the last tick in which requests may begin */
     int64_t closed_at; /* when the gate was closed, in CPU time of the loop's thread, ns */
 } heddle_gate;
