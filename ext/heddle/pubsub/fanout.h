@@ -37,7 +37,7 @@
  * `too_slow`, once. COALESCE skips messages, and delivers the newest one when the output has drained. DROP skips
  * messages. RESUME continues from the history when the output has drained, with a reset if messages are no longer in
  * the history. With every policy, a subscriber that catches up from a position stops if `is_full` returns true, and
- * continues when its output has drained.
+ * continues when its output has drained; with COALESCE, it then gets only the newest message.
  *
  * All functions run on the loop's thread, with the GVL. No operation may raise or run Ruby code.
  */
