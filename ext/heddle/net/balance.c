@@ -117,7 +117,7 @@ void heddle_balance_join(heddle_sockets *sockets, VALUE object, const heddle_sco
         balance->notification = (heddle_waiter){
             .fn = handle_notification, .fd = scoreboard->notify_fd,
             .events = HEDDLE_READABLE, .mode = HEDDLE_PERSISTENT};
-        /* if this fails for lack of memory, the worker notices changes a little later */
+        /* if this fails for lack of memory, the worker notices changes only when its timers read the scoreboard */
         heddle_loop_arm(sockets->loop, &balance->notification);
     }
     HEDDLE_SCOREBOARD_SET(balance->slot->reserve, sockets->reserve.rank);

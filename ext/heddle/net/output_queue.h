@@ -2,7 +2,7 @@
 
 /*
  * The queued output of a connection: copied bytes, and references to frozen Strings. While a connection is idle, the
- * queue is empty and uses no memory.
+ * queue is empty. Sessions over HTTP/1.1, WebSockets included, then also free its memory (heddle_output_clear).
  */
 
 #include <ruby.h>
@@ -56,4 +56,5 @@ int heddle_output_gather(const heddle_output *output, struct iovec *pieces, int 
 /* Removes the first `sent` bytes after they were sent, and counts them. */
 void heddle_output_advance(heddle_output *output, size_t sent);
 void heddle_output_mark(const heddle_output *output);
+/* Drops the output and frees the queue's memory. */
 void heddle_output_clear(heddle_output *output);
