@@ -50,7 +50,8 @@ class DemoTest < Minitest::Test
       @browser.click("#fifty [data-run]")
 
       await("fifty", TOTAL)
-      assert_match(/All 50 requests were answered .* One more request blocked the thread in #{name} for [\d.]+ s\./, status_of("fifty"))
+      assert_match(/All 50 requests were answered .* One more request blocked the thread in #{name} for [\d.]+ s\./,
+                   status_of("fifty"))
       assert_equal 51, @browser.run("return document.querySelectorAll('#fifty .timeline .run').length")
     end
   end
