@@ -49,7 +49,7 @@ module Heddle
         end
 
         all = Server::Control::Address.all(words.empty? ? configured : words)
-        all.find(&:path) or raise UsageError, "commands need a unix socket: give it with --control unix:path"
+        all.find(&:path) or raise UsageError, "commands need the server's unix socket: give it with --control unix:path"
       end
 
       # A mistake in the configuration file does not end the command, because the running server may have read an

@@ -9,7 +9,7 @@ module Heddle
     # fiber. Only the used part of a stack needs memory.
     module StackSizes
       # The variables that set the stack sizes of fibers when Ruby starts, and the names of the corresponding sizes of
-      # threads.
+      # threads in RubyVM::DEFAULT_PARAMS.
       VARIABLES = { "RUBY_FIBER_VM_STACK_SIZE" => :thread_vm_stack_size,
                     "RUBY_FIBER_MACHINE_STACK_SIZE" => :thread_machine_stack_size }.freeze
       private_constant :VARIABLES

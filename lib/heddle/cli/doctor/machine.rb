@@ -6,7 +6,7 @@ require "heddle/platform"
 module Heddle
   module CLI
     class Doctor
-      # Checks the machine, its limits and this Ruby.
+      # Checks the machine, its limits and this Ruby, and which protections work here.
       class Machine
         # With fewer descriptors than this, doctor warns: each connection needs one.
         DESCRIPTORS = 65_536

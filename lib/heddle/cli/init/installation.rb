@@ -3,7 +3,8 @@
 module Heddle
   module CLI
     class InitCommand
-      # Changes the files of an application that start its server (`heddle init --apply`), and restores them (`--undo`).
+      # Changes an application's Gemfile, its tests, and the files that start its server (`heddle init --apply`), and
+      # restores all of them (`--undo`).
       class Installation
         # Patterns for the names of files that start a server, each with a pattern for the lines that may start it.
         STARTS = {
