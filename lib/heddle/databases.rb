@@ -5,10 +5,11 @@ require "heddle/side_table"
 require "timeout"
 
 module Heddle
-  # Cancels the queries that a task has abandoned, because the task was cancelled, its time limit has passed, or its
-  # client has disconnected. No other fiber gets the connection until the database server has confirmed that the query
-  # has ended. Heddle's code calls this settling the query or the connection. {install} adds it to the loaded drivers
-  # and pools. The server and {Pool} call {install}, and so does Heddle.run if Active Record or Sequel is loaded.
+  # Cancels the queries that a task has abandoned, because the task was cancelled, its time limit has passed, or the
+  # client of its request has disconnected. No other fiber gets the connection until the database server has confirmed
+  # that the query has ended. To *settle* a query or a connection means to cancel the query and wait for this
+  # confirmation. {install} changes the loaded drivers and pools accordingly. The server and {Pool} call {install}, and
+  # so does Heddle.run if Active Record or Sequel is loaded.
   #
   # With PostgreSQL, Heddle sends a cancel request and keeps the connection. The protocol of MySQL and MariaDB has no
   # cancel request, so Heddle closes the connection, and opens a second one to kill the first on the server.
@@ -20,7 +21,7 @@ module Heddle
 
     Autoloads.add(self, "heddle/databases")
 
-    # The drivers, by the names of their connection classes. With names, the lookup does not load a driver.
+    # The drivers, by the names of their connection classes: a lookup by name loads no driver.
     DRIVERS = { "PG::Connection" => :Postgresql, "Trilogy" => :Trilogy, "Mysql2::Client" => :Mysql2 }.freeze
     # Drivers whose connection class Heddle changes, and their names in the option `adapt`.
     CHANGED = { Trilogy: :trilogy, Mysql2: :mysql2 }.freeze
@@ -37,7 +38,7 @@ module Heddle
         install_sequel if defined?(::Sequel::Database)
       end
 
-      # Calls {install}, and makes Sequel's connections belong to fibers if requests run in fibers.
+      # Calls {install}. If requests run in fibers, makes Sequel's connections belong to fibers instead of threads.
       #
       # @param fibers [Boolean] whether requests run in fibers
       # @return [void]
@@ -77,7 +78,7 @@ module Heddle
         !driver.nil? && driver.open?(connection) && driver.quiet?(connection)
       end
 
-      # @return [Boolean] whether the application's environment is development, as it is without RAILS_ENV and RACK_ENV
+      # @return [Boolean] whether RAILS_ENV, or else RACK_ENV, is "development"; true if neither is set
       def development? = [nil, "development"].include?(ENV["RAILS_ENV"] || ENV.fetch("RACK_ENV", nil))
 
       # Runs the block with a time limit, in an event loop or in a thread without one.
@@ -102,7 +103,7 @@ module Heddle
         DRIVERS[found.name] if found
       end
 
-      # Installs the change when Active Record is loaded, which may be later.
+      # Changes Active Record as soon as it is loaded, which may be later.
       def install_active_record
         return if @active_record
 

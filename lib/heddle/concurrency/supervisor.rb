@@ -2,11 +2,11 @@
 
 module Heddle
   module Concurrency
-    # The scope of {Heddle.supervise}. A failed task does not cancel the other tasks. But an exception that is not a
-    # StandardError, such as SystemExit, SignalException or NoMemoryError, ends the scope.
+    # The scope of {Heddle.supervise}. A task that fails with a StandardError does not cancel the other tasks. Any other
+    # exception, such as SystemExit, SignalException or NoMemoryError, cancels them, and the scope raises it.
     class Supervisor < ScopeFrame
       # @param on_failure [#call, nil] called with the task and its error; nil: the event `task_failed` reports the
-      #   error, unless another task waits for the failed one
+      #   error, unless a fiber waits for the failed task
       def initialize(task, on_failure, grace = nil)
         super(task, grace)
         @on_failure = Arguments.callable("on_failure:", on_failure)
@@ -23,7 +23,8 @@ module Heddle
         end
         true
       rescue Exception => e
-        # The ending task must not raise this exception, because the scope would then wait forever.
+        # This method runs while the child ends. If it raised the exception of `on_failure`, the scope would not learn
+        # that the child has ended, and would wait forever.
         failed(e)
         true
       end

@@ -4,7 +4,8 @@ module Heddle
   # A piece of work that runs concurrently with others in one loop, in its own fiber. {Heddle.async} and {Scope#async}
   # start a task. A task ends before the scope that it was started in.
   class Task
-    # @return [Task, nil] the running task; nil in a fiber that is not a task
+    # @return [Task, nil] the running task. A fiber that is not a task gets a Task while it has a scope or time limit
+    #   open, otherwise nil
     def self.current = Concurrency::TaskFrame.current&.handle
 
     # @api private
@@ -16,7 +17,8 @@ module Heddle
     # @return [Scope] the scope for the tasks that this task starts
     def scope = @frame.scope
 
-    # @return [Scope, nil] the scope that this task was started in; nil for the block of {Heddle.run}
+    # @return [Scope, nil] the scope that this task was started in; nil for the block of {Heddle.run}, and for a fiber
+    #   that no task started
     def parent = @frame.parent&.scope
 
     # Waits until the task has ended.
@@ -42,10 +44,10 @@ module Heddle
     # @return [Boolean] whether the task and all tasks that it has started have ended
     def ended? = @frame.ended?
 
-    # @return [Boolean] whether it has ended with an error
+    # @return [Boolean] whether the task has ended with an error
     def failed? = @frame.failed?
 
-    # @return [Exception, nil] the error that it failed with; nil: it has not failed
+    # @return [Exception, nil] the error that the task failed with; nil: it has not failed
     def failure = @frame.failure
 
     # @return [Boolean] true: its scope does not wait for it
@@ -61,7 +63,7 @@ module Heddle
     # @return [Array<Task>] the tasks that this task has started, in any of its scopes, and that have not ended
     def children = @frame.children.map(&:handle)
 
-    # @return [Array<String>] where the task waits now; empty before it begins and after its end
+    # @return [Array<String>] the backtrace of the task's fiber now; empty before the task begins and after its end
     def backtrace = @frame.backtrace
 
     def to_s = @frame.to_s

@@ -44,7 +44,8 @@ module Heddle
         self
       end
 
-      # The scheduler calls this method in the new fiber. It raises nothing, because the parent raises the failure.
+      # The scheduler calls this method in the new fiber. Failures are not raised here: the parent scope raises them.
+      # The parent of a detached task does so in this fiber, at the end of {settle}.
       def call
         unless @origin
           @state = :running
@@ -75,7 +76,7 @@ module Heddle
       # The scheduler calls this method when the task has forked and now ends in the child process, in which the tasks
       # around it do not exist.
       # @return [Boolean] whether the child continues with the code after Heddle.run
-      # @raise the error that it failed with
+      # @raise the error that the task failed with
       def end_in_child
         raise_failure if @failures
         false

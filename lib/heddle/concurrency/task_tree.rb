@@ -33,7 +33,7 @@ module Heddle
     end
 
     # A task of the gem async is a child of two tasks: the task of its scope, which waits for it, and the task that has
-    # started it. The tree shows it only below the task that has started it.
+    # started it. The tree shows such a child only below the task that has started it.
     def add_children(out, task, depth)
       task.children.each do |child|
         above = child.shown_below

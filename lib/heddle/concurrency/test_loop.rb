@@ -47,7 +47,7 @@ module Heddle
         context = Context.of(Fiber.scheduler)
         return if !unawaited?(context) && scope.children.all?(&:background?)
 
-        @leak = "the test has ended, but tasks that it started still run; wait for them or cancel " \
+        @leak = "the test has ended, but tasks or fibers that it started still run; wait for them or cancel " \
                 "them:\n#{TaskTree.new(context, lines: 3)}"
         context.cancel_unawaited
         scope.cancel

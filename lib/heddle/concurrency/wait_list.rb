@@ -2,9 +2,9 @@
 
 module Heddle
   module Concurrency
-    # Fibers of one loop that wait to be woken, in the order of arrival. Semaphores, conditions and barriers use it.
-    # Waking a fiber removes it from the list. So a fiber that stops waiting for another reason can check in the list
-    # whether it was woken.
+    # Fibers of one loop that wait to be woken, in the order of arrival, for example until a task ends or a semaphore
+    # is free. Waking a fiber removes it from the list. So a fiber that stops waiting for another reason can check in
+    # the list whether it was woken.
     class WaitList
       # @param what [String] the method that waits, for the error message
       def initialize(what)

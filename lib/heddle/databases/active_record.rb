@@ -62,7 +62,8 @@ module Heddle
         def retryable_query_error?(...) = !@raw_connection&.finished? && super
       end
 
-      # Prepended to the base class of adapters. Counts the time in the driver as queries in the request's time account.
+      # Prepended to the base class of adapters. Adds the time in the driver to the part `query` of the request's
+      # time account.
       module Adapter
         private
 
@@ -143,8 +144,8 @@ module Heddle
           limit&.yields?(self, connection) ? limit.close(@available, connection) { super } : super
         end
 
-        # Defers a cancellation while the fiber waits for the pool's lock, which a thread may have. Otherwise a
-        # cancelled check-in would lose its connection. A cancelled check-out could leave the pool's number of
+        # Defers a cancellation while the fiber waits for the pool's lock, which another thread may have. Otherwise a
+        # cancelled check-in would lose its connection, and a cancelled check-out could leave the pool's count of
         # connections that are being made too high.
         def synchronize
           mon_try_enter || Heddle.shield { mon_enter }

@@ -12,8 +12,8 @@ module Heddle
 
       # Prepended to Active Record's pool.
       module ConnectionPool
-        # Runs the query in a task. If the task gets no connection in time, the fiber that needs the result runs the
-        # query, as it does with a query that has not begun.
+        # Runs the query in a task. If the task gets no connection in time, the query has not begun when its result is
+        # needed. Then the fiber that needs the result runs the query itself.
         def schedule_query(future)
           return super unless AsyncQueries.possible?
 
@@ -26,7 +26,7 @@ module Heddle
       end
 
       # Prepended to Active Record's future results. If the task of a query was cancelled or killed, the fiber that
-      # needs the result runs the query again. Otherwise Active Record would return nil.
+      # needs the result runs the query again. Without this, Active Record would return nil.
       module FutureResult
         private
 

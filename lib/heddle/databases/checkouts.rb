@@ -14,7 +14,7 @@ module Heddle
     # A subclass for each library defines `name`, `pairs`, `holds?`, `quiet?`, `checked_out`, `transaction?` and
     # `error_class`.
     class Checkouts
-      # Seconds between two checks.
+      # Seconds between two checks whether waiting tasks can still get a connection.
       POLL_INTERVAL = 0.1
       # Heddle's record of a pool. The record must refer neither to the pool nor to its connections, which refer to the
       # pool: see {SideTable}.
@@ -131,6 +131,7 @@ module Heddle
       # `timed_queue`.
       #
       # @return [Boolean] whether the fiber possibly has a connection; true also if the pool can open another
+      #   connection
       def may_hold?(fiber, server)
         holders = holders(server)
         holders.nil? || holders.include?(fiber)

@@ -6,8 +6,8 @@ module Heddle
     # server continues a query whose client has closed the connection. So Heddle cancels a query by a second connection,
     # over which it tells the server to kill the first one.
     module Mysql
-      # Asks for the connection's number and the server's identity. Behind a load balancer, the second connection may
-      # reach another server, where another client's connection has this number.
+      # Asks for the connection's number and the server's identity. The number alone is not enough: behind a load
+      # balancer, the second connection may reach another server, where another client's connection has this number.
       QUESTION = "SELECT CONNECTION_ID(), CONCAT_WS(' ', @@hostname, @@port, @@server_id, @@datadir)"
 
       # What is needed to kill a connection. Made when the connection is opened.
@@ -68,7 +68,7 @@ module Heddle
         def recover(_connection) = false
       end
 
-      # Prepended to the driver's connection class.
+      # Included in the modules that are prepended to the drivers' connection classes.
       module Guard
         # Returns the connection's {Link} and removes it, so that the connection is not killed a second time. Also
         # called for the connection that kills others, which needs no {Link}.

@@ -58,7 +58,7 @@ module Heddle
           Thread.handle_interrupt(INTERRUPTIBLE, &)
         end
 
-        # If the wait for a result was interrupted, the driver has already closed the connection. Then this has no
+        # If the wait for a result was interrupted, the driver has already closed the connection. Then `close` has no
         # effect.
         def heddle_disconnect = close
       end

@@ -154,9 +154,9 @@ module Heddle
           await_late_cancel(connection)
         end
 
-        # The query may have ended before the cancel request arrived. When `cancel` returns, the server has sent a
-        # signal to the connection's backend process, but that process may not have handled it yet. The signal must
-        # cancel the empty query that this method sends, rather than a query of the connection's next user. Several
+        # The query may have ended before the cancel request arrived. When `connection.cancel` returns, the server has
+        # sent a signal to the connection's backend process, but that process may not have handled it yet. The signal
+        # must cancel the empty query that this method sends, rather than a query of the connection's next user. Several
         # pending signals have the effect of one.
         def await_late_cancel(connection)
           connection.async_exec("")

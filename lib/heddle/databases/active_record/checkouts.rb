@@ -14,8 +14,8 @@ module Heddle
         end
 
         # The advice in a report about a permanent lease.
-        WITH_CONNECTION = "Use with_connection { |connection| … } there. A permanent lease ends only with the " \
-                          "request; until then no other fiber can use the connection"
+        WITH_CONNECTION = "Check the connection out by with_connection { |connection| … }. A permanent lease ends " \
+                          "only with the request; until then no other fiber can use the connection"
         private_constant :WITH_CONNECTION
 
         # @return [String] the pool's name, for messages
@@ -27,7 +27,7 @@ module Heddle
         #   connection
         def pairs(_server = nil) = all_connections&.map { |one| [one.owner, one] }
 
-        # Like {#pairs}, but only the fibers. This is cheaper, and is called for each waiting task.
+        # The fibers of {#pairs}. Makes no pairs, which would cost time for each task that waits for a connection.
         #
         # @return [Array<Fiber>, nil]
         def holders(_server = nil) = all_connections&.map(&:owner)
@@ -62,7 +62,7 @@ module Heddle
         # @return [String] what to do, for the report
         def advice(slot) = permanent?(slot) ? WITH_CONNECTION : super
 
-        # Records where a fiber has leased a connection until its request ends. That fiber must call this method.
+        # Records where the calling fiber has leased a connection until the end of its request.
         #
         # @param connection [ActiveRecord::ConnectionAdapters::AbstractAdapter]
         def leased(connection)
@@ -82,6 +82,7 @@ module Heddle
         end
 
         # @return [Array<ActiveRecord::ConnectionAdapters::AbstractAdapter>, nil] nil: the pool can open another
+        #   connection
         def all_connections
           connections = @pool.instance_variable_get(:@connections).to_a.dup
           connections unless @pool.size.nil? || connections.size < @pool.size

@@ -5,8 +5,8 @@ module Heddle
     module ActiveRecord
       # Implements `max_total` of an entry in config/database.yml: the maximum number of connections of its pools in all
       # workers together. Each connection needs a share of that limit ({Pool::Registry.sharing}). Active Record closes
-      # connections in many places. So this class compares the number of shares with the number of connections, and
-      # returns excess shares.
+      # connections in many places, which don't call this class. So it compares the number of shares with the number of
+      # connections again and again, and returns excess shares.
       class MaxTotal
         # Seconds between two checks while fibers wait for a share.
         POLL_INTERVAL = 0.1
