@@ -118,7 +118,7 @@ module Heddle
       # Streams the server's current numbers until the client disconnects or the server stops.
       def pulse(_env) = Answer.stream(NDJSON, Pulse.new(@server))
 
-      # Starts as many clients as the query says, which send requests to /hello, and streams their reports.
+      # Starts as many clients as the query says. They send requests to /hello, and the response streams their reports.
       def burst(env)
         clients = number(env, "clients", 1..256, 64).to_i
         stream_exclusively(env) do

@@ -2,9 +2,9 @@
 
 module Heddle
   module Concurrency
-    # The scope of detached tasks, which are tasks that were started outside of every task, for example in a fiber of
-    # `Fiber.schedule`. No code waits for this scope, so a task's error leaves the task's fiber and is handled like the
-    # error of any fiber.
+    # The scope of detached tasks, which are tasks that were started outside of every task while no root task runs, for
+    # example in a loop without Heddle.run. No code waits for this scope, so a task's error leaves the task's fiber and
+    # is handled like the error of any fiber.
     class DetachedTasks < ScopeFrame
       attr_reader :scheduler
 

@@ -87,7 +87,8 @@ module Heddle
       held = time - slot.since
       @statistics.held_seconds += held
       @came_back = true
-      # AdaptiveLimit keeps each of these times until its next check, and it is checked only while tasks wait.
+      # AdaptiveLimit keeps each of these times until its next check. While no task waits, there is no check, and the
+      # times would pile up.
       @limit.returned(held) unless @waiters.empty?
     end
 
