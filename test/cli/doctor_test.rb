@@ -241,6 +241,14 @@ class DoctorTest < Minitest::Test
                  output)
   end
 
+  # As outside of Linux, where nothing reports it.
+  def test_memory_of_unknown_size_is_not_reported_as_zero
+    unknown = Class.new(Heddle::Server::Configuration) { def memory_budget = nil }
+    finding = Heddle::CLI::Doctor::Machine.new(unknown.new).__send__(:kernel)
+
+    assert_match(/, memory of unknown size, \d+ processors/, finding.text)
+  end
+
   def test_an_application_is_loaded_and_its_gems_are_checked
     File.write(File.join(@folder, "config.ru"), "run ->(_env) { [200, {}, []] }\n")
     findings = JSON.parse(doctor("--json").first)

@@ -46,9 +46,9 @@ module Heddle
 
         def kernel
           system = Etc.uname
-          ok("system", "#{system[:sysname]} #{system[:release]}, " \
-                       "#{@configuration.memory_budget.to_i / 1_048_576} MiB for the server, " \
-                       "#{Etc.nprocessors} processors")
+          budget = @configuration.memory_budget
+          memory = budget ? "#{budget / 1_048_576} MiB for the server" : "memory of unknown size"
+          ok("system", "#{system[:sysname]} #{system[:release]}, #{memory}, #{Etc.nprocessors} processors")
         end
 
         def selector
