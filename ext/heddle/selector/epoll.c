@@ -10,8 +10,8 @@
 #include <sys/syscall.h>
 
 /*
- * The application may close a descriptor and reuse its number without Heddle's knowledge. So descriptors are registered
- * one-shot (EPOLLONESHOT), and each wait registers them again.
+ * The application may close a descriptor and reuse its number without Heddle's knowledge. So a one-shot waiter's
+ * descriptor is registered for one event only (EPOLLONESHOT), and each wait registers it again.
  *
  * A persistent waiter is the only waiter of its descriptor. Its descriptor is registered once, edge-triggered
  * (EPOLLET).
@@ -22,7 +22,7 @@ enum { EVENTS_A_WAIT = 256 };
 typedef struct {
     heddle_selector base;
     int fd;
-    bool no_epoll_pwait2; /* epoll_pwait2 is missing (Linux < 5.11) or forbidden: timeouts are whole milliseconds */
+    bool no_epoll_pwait2; /* epoll_pwait2 is missing (Linux < 5.11) or forbidden; timeouts are rounded up to ms */
     heddle_fd_table table;
     int harvested;  /* the number of events that `wait` has found and `harvest` has not delivered yet */
     struct epoll_event events[EVENTS_A_WAIT];

@@ -5,8 +5,8 @@
 #include "selector.h"
 
 /*
- * In ns. Some systems reject waits of more than 100,000,000 s. So the function `wait` waits for a year at most, even if
- * its timeout is longer.
+ * The longest time for which kqueue and select wait, in ns: a year. Some systems reject waits of more than
+ * 100,000,000 s.
  */
 #define HEDDLE_LONGEST_WAIT (INT64_C(1000000000) * 86400 * 365)
 
@@ -27,7 +27,7 @@ typedef struct {
 
 /* Returns the entry of a descriptor (>= 0), and makes the entry if necessary. Returns NULL if memory is exhausted. */
 heddle_fd_entry *heddle_fd_table_at(heddle_fd_table *table, int fd);
-/* Returns the entry, or NULL if the descriptor never had one. */
+/* Returns the descriptor's entry, or NULL if heddle_fd_table_at has not made it yet. */
 heddle_fd_entry *heddle_fd_table_find(const heddle_fd_table *table, int fd);
 void heddle_fd_table_free(heddle_fd_table *table);
 
@@ -38,7 +38,7 @@ uint8_t heddle_fd_entry_events(const heddle_fd_entry *entry);
 /*
  * Calls each waiter that waits for one of the events `ready`, or all waiters if `ready` is -errno. Unlinks a one-shot
  * waiter before it calls the waiter; if `ready` is -errno, unlinks persistent waiters, too. A callback may link and
- * unlink any waiter. A waiter that a callback links is not called.
+ * unlink any waiter. This call does not call waiters that a callback links.
  */
 void heddle_fd_entry_deliver(heddle_fd_entry *entry, int ready);
 

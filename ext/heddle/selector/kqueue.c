@@ -14,8 +14,8 @@
  * removes the filters of a descriptor when the descriptor is closed. A persistent waiter is the only waiter of its
  * descriptor, and its filters are edge-triggered (EV_CLEAR).
  *
- * Only macOS, OpenBSD and DragonFly have a filter for urgent data. Other systems reject a waiter for urgent data alone.
- * There a waiter for urgent data and other events gets only the other events.
+ * Only macOS, OpenBSD and DragonFly have a filter for urgent data. On other systems this selector rejects a waiter for
+ * urgent data alone. A waiter for urgent data and other events gets only the other events there.
  */
 
 enum { EVENTS_A_WAIT = 256 };
@@ -128,8 +128,9 @@ static int kqueue_open(heddle_selector **selector)
 /* -- waiters ----------------------------------------------------------------------------------------------------- */
 
 /*
- * If the descriptor never blocks, returns which of the waiter's events are ready. Returns 0 if the descriptor may
- * block, or -errno. `error` is the error with which the kernel has rejected a filter, or 0 if no filter was added yet.
+ * Returns which of the waiter's events are ready because the descriptor never blocks. Returns 0 if it may block, and
+ * -errno if it can't be waited for. `error` is the error with which the kernel has rejected a filter; 0: none was added
+ * yet.
  */
 static int ready_at_once(const heddle_waiter *waiter, int error)
 {

@@ -16,8 +16,8 @@
  * An fd_set has room for FD_SETSIZE descriptors, and FD_SET with a larger descriptor writes past the end of the set. So
  * this file uses bit sets of its own, which grow. Kernels accept sets of any length.
  *
- * A hang-up counts as readable, an error as readable and writable. A waiter for HEDDLE_PRIORITY alone gets neither of
- * them, because select reports them only together with ordinary data.
+ * A hang-up counts as readable, an error as readable and writable. select(2) reports neither as exceptional, so a
+ * waiter for HEDDLE_PRIORITY alone does not get them.
  */
 
 /*
@@ -134,8 +134,8 @@ static int select_arm(heddle_selector *selector, heddle_waiter *waiter)
     select_selector *self = (select_selector *)selector;
     struct stat status;
     /*
-     * fstat also detects a descriptor that is not open. select(2) does not always detect one: some kernels ignore
-     * descriptors above the highest open one.
+     * fstat also fails if the descriptor is not open. select(2) may not notice that: some kernels ignore descriptors
+     * above the highest open one.
      */
     if (fstat(waiter->fd, &status) != 0)
         return -errno;
@@ -199,7 +199,7 @@ static int select_wait(heddle_selector *selector, int64_t timeout)
     if (count == 0)
         return 0;
     self->harvested = self->used;
-    /* Reads the wake-up descriptor here and not in `harvest`: a wake-up between the two must end the next wait. */
+    /* Empties the wake-up descriptor here and not in `harvest`: a wake-up before `harvest` must end the next wait. */
     int fd = self->base.wakeup.read_fd;
     if (self->ready[0][fd / WORD_BITS] & bit_of(fd)) {
         self->ready[0][fd / WORD_BITS] &= ~bit_of(fd);
@@ -252,7 +252,7 @@ static void select_harvest(heddle_selector *selector)
                     ready |= SET_EVENTS[i];
                 self->ready[i][at] &= ~bit_of(fd);
             }
-            /* Linux reports a descriptor that was closed during the wait as readable. */
+            /* If a descriptor was closed during the wait, Linux reports it as readable. */
             deliver_event(self, fd, is_open(fd) ? ready : -EBADF);
         }
     }

@@ -5,8 +5,8 @@
  * with a callback and belong to the waiting code. A selector uses neither fibers nor Ruby's headers, so it can be
  * tested and fuzzed alone.
  *
- * Only the thread that owns the selector may call its functions, except for heddle_selector_wake. `wait` is the only
- * function that blocks and the only one that runs without Ruby's global lock (GVL). So `wait` never calls a callback.
+ * Only the thread that owns the selector may call its functions, except for heddle_selector_wake. While the loop runs,
+ * only `wait` blocks. It is called without Ruby's global lock (GVL), so it never calls a callback.
  */
 
 #include "system.h"
@@ -39,7 +39,7 @@ enum {
 typedef struct heddle_selector heddle_selector;
 typedef struct heddle_waiter heddle_waiter;
 
-/* A waiter's callback. It may arm, disarm and submit other waiters. It must not block, raise or switch fibers. */
+/* A waiter's callback. May arm and disarm waiters, and submit operations. Must not block, raise or switch fibers. */
 typedef void heddle_waiter_fn(heddle_waiter *waiter, int result, uint32_t flags);
 
 struct heddle_waiter {
@@ -54,7 +54,7 @@ struct heddle_waiter {
 
 /*
  * A read or write that the kernel performs and reports as a completion. The selector owns `buffer` from `submit` until
- * it calls the waiter without HEDDLE_MORE.
+ * it calls the waiter's callback without HEDDLE_MORE.
  */
 typedef struct {
     bool write;
@@ -80,7 +80,7 @@ typedef struct {
 
     /*
      * Begins to wait for readiness. Returns 0 if the waiter is now armed. If events are ready at once, returns their
-     * mask and does not arm the waiter. Otherwise returns -errno.
+     * mask and does not arm the waiter. On failure returns -errno.
      */
     int (*arm)(heddle_selector *selector, heddle_waiter *waiter);
     /* Stops waiting. The waiter's callback is not called after this function has returned. */

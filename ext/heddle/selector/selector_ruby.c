@@ -1,5 +1,5 @@
 /*
- * The methods of Heddle::Selector that report which selectors are compiled in, and which of them the kernel supports.
+ * The methods of Heddle::Selector that tell which selectors are compiled in, and why one does not work here.
  */
 
 #include "binding.h"
@@ -22,7 +22,8 @@ static VALUE selector_built(VALUE self)
 /*
  * call-seq: kernel_unavailable_reason(name) -> String or nil
  *
- * Returns why the kernel does not support this selector, or nil if it does.
+ * Returns why this selector does not work: it is not compiled in, or the kernel does not support it. Returns nil if it
+ * works.
  */
 static VALUE selector_unavailable_reason(VALUE self, VALUE name)
 {

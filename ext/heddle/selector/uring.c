@@ -24,7 +24,7 @@ typedef struct {
     uint32_t generation;
     uint32_t next_free;
     uint8_t outstanding; /* the number of completions that have not arrived yet */
-    bool poll;           /* waits for readiness, not for a completion */
+    bool poll;           /* a wait for readiness; false: a read or write */
 } operation_slot;
 
 /* A bit of user_data above the generation's 31 bits. It marks the completion of a cancellation. */

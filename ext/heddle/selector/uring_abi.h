@@ -4,7 +4,7 @@
  * Constants of io_uring that the kernel headers of the build machine may lack. The numbers belong to the kernel's ABI.
  * A version in a comment is the first Linux version that has the feature.
  *
- * The features are probed at run time. So a library that was built on an old machine can use all features of a new
+ * The features are probed at run time. So an extension that was built on an old machine can use all features of a new
  * kernel.
  */
 

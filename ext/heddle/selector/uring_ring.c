@@ -106,8 +106,8 @@ static int map_ring(heddle_ring *ring, const struct io_uring_params *parameters)
 }
 
 /*
- * Registers the ring's descriptor, so that the kernel need not look it up in each call. Only the registering thread may
- * use the index.
+ * Registers the ring's descriptor with the calling thread. The kernel returns an index, which only this thread may use
+ * in place of the descriptor. So the kernel need not look up the descriptor in each call.
  */
 static void register_index(heddle_ring *ring)
 {

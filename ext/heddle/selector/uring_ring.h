@@ -1,8 +1,9 @@
 #pragma once
 
 /*
- * One io_uring, used by raw system calls: its memory and how to enter it. Only the thread that opened the ring may use
- * it (SINGLE_ISSUER). Operations complete only when that thread enters the kernel (DEFER_TASKRUN).
+ * One io_uring, used through system calls, without liburing: its memory and how to enter it. Only the thread that
+ * opened the ring may use it (SINGLE_ISSUER). Operations complete only when that thread enters the kernel
+ * (DEFER_TASKRUN).
  */
 
 #include "uring_abi.h"
@@ -10,7 +11,7 @@
 typedef struct {
     int fd;
     int enter_fd;         /* the registered index, or fd */
-    unsigned enter_flags; /* IORING_ENTER_REGISTERED_RING if the ring was registered */
+    unsigned enter_flags; /* HEDDLE_ENTER_REGISTERED_RING if the ring was registered */
 
     void *memory;
     size_t memory_size;

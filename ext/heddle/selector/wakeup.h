@@ -9,5 +9,5 @@ typedef struct {
 
 int heddle_wakeup_open(heddle_wakeup *wakeup); /* 0 or -errno */
 void heddle_wakeup_close(heddle_wakeup *wakeup);
-void heddle_wakeup_signal(heddle_wakeup *wakeup); /* from any thread, and from a signal handler */
+void heddle_wakeup_signal(heddle_wakeup *wakeup); /* may be called on any thread, and in a signal handler */
 void heddle_wakeup_drain(heddle_wakeup *wakeup);
