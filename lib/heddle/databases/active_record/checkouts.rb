@@ -14,8 +14,8 @@ module Heddle
         end
 
         # The advice in a report about a permanent lease.
-        WITH_CONNECTION = "Check the connection out by with_connection { |connection| … }. A permanent lease ends " \
-                          "only with the request; until then no other fiber can use the connection"
+        WITH_CONNECTION = "Use with_connection { |connection| … } instead. A permanent lease ends only with the " \
+                          "request; until then no other fiber can use the connection"
         private_constant :WITH_CONNECTION
 
         # @return [String] the pool's name, for messages
