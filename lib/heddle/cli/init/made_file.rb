@@ -15,7 +15,7 @@ module Heddle
         # @param former [String, nil] the bytes of the file that it replaces
         # @return [String] the text with its mark
         def self.mark(text, former)
-          # If `heddle init --apply` also wrote the replaced file, the file before that one is kept instead.
+          # If the replaced file was written by `heddle init --apply`, too, and is unchanged, keeps the file before it.
           older = MadeFile.new(former.to_s)
           former = older.former if older.unchanged?
           kept = "# heddle:install replaced: #{former.b.dump}\n" if former

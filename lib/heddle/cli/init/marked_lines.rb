@@ -4,7 +4,7 @@ module Heddle
   module CLI
     class InitCommand
       # The lines of a file, of which `heddle init --apply` changes some. Above each changed line, a comment (the mark)
-      # keeps the original line, so that `--undo` can restore it even after other edits of the file.
+      # keeps the original line, or says that the line is new. So `--undo` works even after other edits of the file.
       #
       #     # heddle:install replaced: gem "puma", ">= 5.0"
       #     gem "heddle"

@@ -20,7 +20,8 @@ module Heddle
         # @!attribute expression [String, nil] the source text of its first argument, if that is an environment variable
         #   with an optional default, and Heddle does not read the variable itself. Without a default, `ENV["A"]`
         #   becomes `ENV["A"] if ENV["A"]`
-        # @!attribute processors [Boolean] whether its first argument is the number of processors
+        # @!attribute processors [Boolean] whether its arguments seem to contain the number of processors, without
+        #   arithmetic
         # @!attribute unset [Array<String>] environment variables that its arguments read without a default, and that
         #   are not set
         # @!attribute conditions [Array<String>, nil] the conditions under which it runs; nil if it is in a loop or a
