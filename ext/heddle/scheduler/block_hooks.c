@@ -182,8 +182,8 @@ static VALUE scheduler_block(int argc, VALUE *argv, VALUE self)
 /*
  * call-seq: unpark(fiber) -> nil
  *
- * Wakes a fiber that waits in #park. Has no effect if the fiber does not wait, but also ends waits in #block and
- * #kernel_sleep. May be called on any thread.
+ * Wakes a fiber that waits in #park; also ends its wait in #block or #kernel_sleep. Has no effect if the fiber does not
+ * wait. May be called on any thread.
  */
 static VALUE scheduler_unpark(VALUE self, VALUE fiber)
 {
@@ -229,8 +229,8 @@ static VALUE wait_asleep_in_place(VALUE data)
 
 /*
  * If the calling fiber must not switch to another one, sleeps in place (wait_in_place.h) and returns true. Otherwise
- * returns false without sleeping. Also returns false for a sleep without a duration, because only another fiber of this
- * loop may be able to end it.
+ * returns false without sleeping. Also returns false for a sleep without a duration, because another fiber of this loop
+ * may have to end it.
  */
 static bool sleep_without_switch(heddle_loop *loop, int64_t timeout)
 {

@@ -169,8 +169,8 @@ VALUE heddle_timeout_exception(heddle_timeout *timeout); /* runs Ruby code */
 /* Raises the exception that the calling fiber's next wait would raise at its beginning. */
 void heddle_fiber_raise_pending(heddle_loop *loop, VALUE fiber);
 /*
- * Raises `delivered_error`, or else the exception of a time limit that an interrupt mask has delayed. Does not raise an
- * exception that another mask still delays. Cancellations, and time limits that no mask has delayed, are not raised
- * here: code between two waits does not expect them.
+ * Raises `delivered_error`, or else the exception of a time limit that an interrupt mask with :never has delayed,
+ * unless another such mask still delays the time limit. Cancellations, and time limits that no mask has delayed, are
+ * not raised here: code between two waits does not expect them.
  */
 void heddle_fiber_raise_delayed(heddle_loop *loop, VALUE fiber);

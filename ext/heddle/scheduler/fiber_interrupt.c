@@ -40,8 +40,8 @@ void heddle_interrupt_leave_in_place(heddle_loop *loop, VALUE fiber)
 /*
  * Ruby 4.1 passes a proxy instead of the fiber. The proxy stands for one call that the fiber is in, and has only the
  * methods `alive?`, `raise` and `transfer`. After that call has ended, `raise` does nothing. `raise` switches to the
- * fiber, so it must be called in another fiber of this loop, which continues only in the next tick. Each proxy gets a
- * new fiber for its call of `raise`, so that all proxies raise in the same tick.
+ * fiber, so it must be called in another fiber of this loop, and that fiber continues only in the next tick. So a new
+ * fiber is started for each proxy: then all proxies raise in the same tick.
  */
 static VALUE call_proxy(VALUE pair)
 {

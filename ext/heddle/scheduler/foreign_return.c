@@ -26,7 +26,7 @@ static bool is_current_left(const heddle_loop *loop)
         return false;
     /*
      * In a forked child, the loop runs in the fiber that called fork, or in a fiber that this one has resumed. So the
-     * fiber that called fork does not wait for a value of Fiber#transfer.
+     * fiber that called fork has not left the loop by Fiber#transfer.
      */
     VALUE fiber = loop->current->fiber;
     return fiber != loop->fiber && fiber != loop->run.forked_by && RTEST(rb_fiber_alive_p(fiber));

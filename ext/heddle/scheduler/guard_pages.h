@@ -32,8 +32,8 @@ const char *heddle_guard_pages_status(void);
 size_t heddle_guard_pages_count(void);
 
 /*
- * Writes a message for the user into `buffer` when Ruby could not create another fiber: the limit, and how to raise it.
- * Ruby's own FiberErrors are "can't set a guard page", "can't alloc machine stack to fiber" and, from 4.0 on, "can't
- * allocate fiber stack". Returns `buffer`.
+ * Called when Ruby could not create another fiber. Writes a message for the user into `buffer`: what limits the number
+ * of fibers, and how to allow more. Ruby's own FiberErrors are "can't set a guard page", "can't alloc machine stack to
+ * fiber" and, from 4.0 on, "can't allocate fiber stack". Returns `buffer`.
  */
 const char *heddle_fiber_limit_message(char *buffer, size_t size);

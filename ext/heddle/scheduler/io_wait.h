@@ -58,7 +58,7 @@ NORETURN(void heddle_io_raise_timeout(void)); /* IO::TimeoutError */
 enum {
     HEDDLE_IO_DRAINED = 1, /* the last read returned fewer bytes than requested */
     HEDDLE_IO_FULL = 2,    /* the last write accepted fewer bytes than requested */
-    HEDDLE_IO_STREAM = 4,  /* neither a socket nor a file on a disk, such as a pipe or a terminal */
+    HEDDLE_IO_STREAM = 4,  /* a pipe, a terminal or the like: neither a socket nor a file on a disk */
     /*
      * Before a wait is armed in the selector, the fiber may let the other ready fibers run for a tick, and try the
      * system call again. If it still would block, the next fifteen waits are armed without such a try: these bits count

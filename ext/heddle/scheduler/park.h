@@ -15,8 +15,9 @@ typedef struct heddle_fiber heddle_fiber;
 typedef struct heddle_park heddle_park;
 
 /*
- * One wait of one fiber. It lies on that fiber's own stack, so waiting allocates nothing. Its token (slot and
- * generation) becomes invalid when the fiber leaves the park: a later wake-up with that token does nothing.
+ * One wait of one fiber. It lies on that fiber's own stack (except a `queue_park`, which lies in the fiber's record),
+ * so waiting allocates nothing. Its token (slot and generation) becomes invalid when the fiber leaves the park: a later
+ * wake-up with that token does nothing.
  */
 struct heddle_park {
     heddle_loop *loop;

@@ -20,8 +20,8 @@ typedef struct {
 } heddle_quantum;
 
 /*
- * Has the request any of its quantum left? Returns false for a fiber that works for an earlier request, which has
- * ended.
+ * Has the request any of its quantum left? Returns false if the request's time is not counted, or if the request has
+ * ended, although the fiber still works for it.
  */
 static inline bool heddle_quantum_is_left(const heddle_quantum *quantum, unsigned request)
 {

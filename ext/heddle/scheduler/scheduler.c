@@ -67,8 +67,8 @@ heddle_loop *heddle_loop_get(VALUE scheduler)
     heddle_loop *loop = heddle_loop_of(scheduler);
     heddle_loop_open(loop);
     if (loop->thread != rb_thread_current())
-        rb_raise(rb_eThreadError,
-                 "this scheduler belongs to another thread: only unblock and unpark may be called on this thread");
+        rb_raise(rb_eThreadError, "this scheduler belongs to another thread: only unblock, fiber_interrupt and unpark "
+                                  "may be called on this thread");
     return loop;
 }
 
@@ -185,7 +185,7 @@ static VALUE scheduler_spawn(VALUE self, VALUE job)
  * call-seq: interrupt(fiber, exception) -> true or false
  *
  * Raises +exception+ in a scheduled fiber: at its current wait, at the current wait of a fiber nested in it, or else at
- * its next wait. Returns false if the fiber has ended.
+ * its next wait. Returns false if the fiber has ended, or is not a scheduled fiber of this loop.
  */
 static VALUE scheduler_interrupt(VALUE self, VALUE fiber, VALUE exception)
 {
