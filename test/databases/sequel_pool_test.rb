@@ -186,7 +186,7 @@ class SequelPoolTest < Minitest::Test
       Heddle.async { (sleep 0 until database.pool.num_waiting == 1) || gate.resolve }
       _, err = capture_io { assert_equal(:served, database.synchronize { inside { ask(database) } }) }
 
-      assert_match(/a task waits for a connection at .+sequel_pool_test.rb:\d+.+ its parent already holds one,/, err)
+      assert_match(/a task waits for a connection at .+sequel_pool_test.rb:\d+.+ waits for it, already holds one,/, err)
     end
   end
 

@@ -43,9 +43,9 @@ module Heddle
       },
       warn: {
         action_cable_not_closed: "Action Cable failed to close its connections: {error}",
-        address_limited: "busy: {connections:connection was|connections were} closed, because their client address " \
-                         "already had the maximum number (a quarter of max_connections, or 16 if that is more). If " \
-                         "the client is a proxy, add its address to trusted_proxies",
+        address_limited: "busy: {connections:connection was|connections were} closed, because the client's address " \
+                         "already had as many connections as one address may have (a quarter of max_connections, or " \
+                         "16 if that is more). If the client is a proxy, add its address to trusted_proxies",
         blocking_call: "{function} blocked the event loop for {duration:ms}, because it was not offloaded: " \
                        "{reason}<; {advice}>",
         callback_switch: "{caller} called {library}, which called back the Ruby code at {place}, and this code let " \
@@ -70,10 +70,10 @@ module Heddle
                            "for which request it was meant. To end a request, use Heddle.timeout or Task#cancel",
         garbage_collection_off: "full garbage collections are off (GC.config): memory grows until the application " \
                                 "runs a full collection",
-        forwarding_removed: "removed the headers Forwarded and X-Forwarded-* of {address}, because it is not in " \
-                            "trusted_proxies. If it is the proxy in front, add its network to trusted_proxies. " \
-                            "Without these headers, the application sees http instead of https, and the proxy's " \
-                            "address instead of the client's (logged once)",
+        forwarding_removed: "removed the headers Forwarded and X-Forwarded-* of a request from {address}, because " \
+                            "this address is not in trusted_proxies. If your proxy has this address, add its network " \
+                            "to trusted_proxies. Without these headers, the application sees http instead of https, " \
+                            "and the proxy's address instead of the client's (logged once)",
         gem_not_adapted: "{reason}",
         handoff_failed: "closing idle connections, because they can't be handed off to other workers: {reason}",
         handoffs_not_watched: "worker {worker} polls for connections that other workers hand off, because it can't " \
@@ -99,9 +99,9 @@ module Heddle
         options_need_restart: "a reload can't change {options}: to apply the change, run heddle restart or send USR2",
         pool_connection_held: "{pool}: a fiber has held a connection for {duration} s while it waits for something " \
                               "else. It checked the connection out at {checked_out}, and waits at {place}. {advice}",
-        pool_nested_checkout: "{pool}: a task waits for a connection at {place}, but the task or its parent already " \
-                              "holds one, checked out at {checked_out}. If all connections of the pool are held by " \
-                              "such tasks, they all wait forever",
+        pool_nested_checkout: "{pool}: a task waits for a connection at {place}, but this task, or a task that waits " \
+                              "for it, already holds one, checked out at {checked_out}. If such tasks hold all " \
+                              "connections of the pool, none can be returned, and the wait raises an error",
         proxies_trusted_by_default: "clients in private networks that connect to {address} can forge their address " \
                                     "and scheme with X-Forwarded-* headers, because trusted_proxies includes private " \
                                     "networks by default. Set trusted_proxies to the addresses of your proxies. To " \

@@ -85,7 +85,7 @@ class PoolNestingTest < Minitest::Test
       _, err = capture_io do
         assert_equal :served, things.with { Heddle.scope { |scope| scope.async { things.with { :served } }.value } }
       end
-      assert_match(/a task waits for a connection at .+nesting_test.rb:\d+.+ its parent already holds one,/, err)
+      assert_match(/a task waits for a connection at .+nesting_test.rb:\d+.+ waits for it, already holds one,/, err)
       stranger.wait
     end
   end
