@@ -53,14 +53,14 @@ module Heddle
       # @param headers [Hash] sent with every request; a nil value omits a default field. Content-Length and
       #   Transfer-Encoding are not allowed, because the client sets them
       # @param timeout [Hash, Numeric, nil] seconds by phase, `pool: 5, connect: 5, tls: 5, write: 10, first_byte: 30,
-      #   read: 30, total: nil`; Net::HTTP's `open_timeout`, `write_timeout`, `read_timeout` are accepted, too; a number
-      #   limits the request as a whole
+      #   read: 30, total: nil`; Net::HTTP's `open_timeout`, `ssl_timeout`, `write_timeout` and `read_timeout` are
+      #   accepted, too; a number limits the request as a whole
       # @param max_connections [Integer] maximum number of connections to one origin; further requests wait in the
       #   order of arrival
       # @param idle_timeout [Numeric] seconds after which an idle connection is closed
       # @param redirects [Integer] maximum number of redirects to follow; 0: responses with status 3xx are returned
-      # @param retries [Integer] how often a repeatable request is sent again after status 429, 502, 503 or 504, or
-      #   after a failed connection attempt; see {RequestedRetries}
+      # @param retries [Integer] how often a repeatable request is sent again after status 429, 502, 503 or 504, a
+      #   failed connection attempt or a lost connection; see {RequestedRetries}
       # @param proxy [:environment, String, nil] an http:// URL; `:environment`: use the variables `http_proxy`,
       #   `https_proxy` and `no_proxy`; nil: no proxy
       # @param deny_private [Boolean] rejects addresses of this machine and of private networks, also after name
@@ -154,14 +154,15 @@ module Heddle
         result
       end
 
-      # Reads an event stream (WHATWG HTML, 9.2). When the connection is lost, the client reconnects with Last-Event-ID.
-      # Returns when the server responds with 204, or when the block breaks.
+      # Reads an event stream (WHATWG HTML, 9.2). When the response ends or the connection is lost, the client
+      # reconnects with Last-Event-ID. Returns when the server responds with 204, or when the block breaks.
       #
       #     http.events("/prices") { |event| puts event.data }
       #
       # @param last_id [String] id of the last event that the application has already read
       # @param pause [Numeric] seconds before a reconnect, until the server sets another pause. While the server can't
-      #   be reached, and after status 429, 502, 503 or 504, the pause grows to a minute; Retry-After is respected
+      #   be reached, and after status 429, 502, 503 or 504, the pause grows to at most a minute; Retry-After is
+      #   respected
       # @param options [Hash] options of {#stream}
       # @yieldparam event [Event]
       # @raise [Error] if reconnecting can't help, for example because the server responds with 404

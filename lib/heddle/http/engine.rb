@@ -5,7 +5,8 @@ require "heddle/net/sockets"
 module Heddle
   module HTTP
     # The HTTP service of a loop. It reads heads and bodies of requests of all HTTP versions without a fiber. Then
-    # {Net::Sockets} calls its block with an {Exchange}. The engine's counters cover all HTTP versions together.
+    # {Net::Sockets} calls the block that serves requests with an {Exchange}. The engine's counters cover all HTTP
+    # versions together.
     class Engine
       # Maximum bytes of a request's target in an event.
       TARGET = 200

@@ -9,7 +9,7 @@ module Heddle
       #
       # @api private
       class Connection
-        # The limits of a response's head and framing. {Client} limits the body itself.
+        # The limits of a response's head and framing. {Client} limits the size of the body.
         LIMITS = Limits.new(header_limit: Defaults::HEADER_LIMIT, header_count: Defaults::HEADER_COUNT,
                             body_limit: 1 << 50, chunk_overhead_limit: 1 << 50)
         private_constant :LIMITS

@@ -16,11 +16,13 @@ module Heddle
       # `deny_private` does not allow the server's address.
       class PrivateAddressError < ConnectError; end
 
-      # The connection was lost before the response. Unless the error is an {OutcomeUnknownError}, the server has not
-      # processed the request, or the request may be repeated safely (RFC 9110, 9.2.2).
+      # The connection was lost before the response, or an HTTP/2 server has refused or reset the request. Unless the
+      # error is an {OutcomeUnknownError}, the server has not processed the request, or the request may be repeated
+      # safely (RFC 9110, 9.2.2).
       class ConnectionLostError < Error; end
-      # The connection was lost after at least a part of the request was sent, and before the response. The server may
-      # or may not have processed the request, so the client does not send it again.
+      # The connection was lost, or an HTTP/2 server has reset the request, after at least a part of the request was
+      # sent, and before the response. The server may or may not have processed the request, so the client does not send
+      # it again.
       class OutcomeUnknownError < ConnectionLostError; end
       # The response was cut off.
       class IncompleteBodyError < Error; end

@@ -49,11 +49,11 @@ module Heddle
           raise IOError, "the body can be read only inside the block of stream" unless @carrier
 
           piece = @carrier.read_piece
-          # A server that always has more to send must not keep other fibers from running. A thread need not wait.
+          # Lets other fibers run, also if the server always has more to send.
           sleep(0) if piece && Fiber.current_scheduler
           return piece unless piece && @deadline && MonotonicClock.now >= @deadline
 
-          # A server that always has more to send must not outlast the limit: a carrier checks it only where it waits.
+          # A carrier checks the deadline only where it waits. If the server always has more to send, it never waits.
           raise TotalTimeoutError, "#{@origin} sent its response for too long"
         end
 

@@ -41,7 +41,7 @@ module Heddle
           i = 0
           while i < list.size
             value = list[i + 1]
-            # Values may have several encodings, such as binary ones from another response.
+            # Values may have different encodings: a value that was copied from a response is binary.
             text << list[i] << ": " << (value.ascii_only? ? value : value.b) << "\r\n"
             i += 2
           end

@@ -41,8 +41,9 @@ module Heddle
         # @return [nil] trailers of chunked bodies are not kept
         def trailers = nil
 
-        # Releases the connection for another request. Closes it first if the request was not written completely or the
-        # head of its response was not read. Otherwise the remaining bytes would mix with the next request or response.
+        # Releases the connection for another request. If the request was not written completely or the head of its
+        # response was not read, closes the connection first, because the remaining bytes would mix with the next
+        # request or response.
         # @return [void]
         def finish
           @connection.close if @unwritten || !@answer

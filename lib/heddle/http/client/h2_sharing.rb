@@ -190,8 +190,8 @@ module Heddle
           raise time == limit ? phase : TotalTimeoutError, "#{@origin}: #{why} when this request's time limit passed"
         end
 
-        # How long to wait while another request opens the connection. The time limit `pool` applies only to a busy
-        # connection.
+        # How long to wait while another request opens the connection: a second longer than that request may take. The
+        # time limit `pool` applies only to a busy connection.
         def dialing_time(limits) = limits.connect && limits.tls && (limits.connect + limits.tls + 1)
 
         # Called when the request was interrupted, or its time limit has passed. Removes the request from the queue. If

@@ -52,7 +52,8 @@ module Heddle
         # @return [String] the target for the request line
         def request_target(target) = @absolute ? "http://#{@authority}#{target}" : target
 
-        # @param fresh [Boolean] whether the connection must be new
+        # @param fresh [Boolean] whether to open a connection to an HTTP/1.1 server even if one is idle. If the origin
+        #   has `max_connections` in use, the request takes the first one that is released
         # @return [Connection, SharedConnection]
         # @raise [Error]
         def acquire(limits, deadline, fresh: false)
@@ -215,8 +216,8 @@ module Heddle
           nil
         end
 
-        # Called when the task was interrupted, or its time limit has passed. If the task was given a connection
-        # meanwhile, or the permission to open one, gives it back.
+        # Called when the waiting request was interrupted, or its time limit has passed. If the request was given a
+        # connection meanwhile, or the permission to open one, gives it back.
         def give_up(waiter)
           given = @lock.synchronize do
             @waiters.delete(waiter)

@@ -3,8 +3,8 @@
 module Heddle
   module HTTP
     class Client
-      # Decides whether the client sends a request again after its connection was lost. This also applies when the
-      # caller has not asked for retries ({RequestedRetries}).
+      # Decides whether the client sends a request again after its connection was lost, or after an HTTP/2 server has
+      # refused it. This also applies when the caller has not asked for retries ({RequestedRetries}).
       #
       # A server may close an idle connection just when a request arrives, and ignore the request (RFC 9112, 9.3.1). The
       # client can be sure that the server has ignored the request only if no byte of it was sent. Over HTTP/2, the
@@ -13,7 +13,7 @@ module Heddle
       #
       # @api private
       module Repetition
-        # Raised when the connection was lost and the request may be sent again.
+        # Raised when the client may send the request again over another connection.
         class RepeatError < OwnError; end
 
         private
@@ -27,9 +27,9 @@ module Heddle
           return RepeatError.new if harmless && repeatable && @may_retry && @request.replayable?
 
           subject = "#{@request.method} #{@origin}#{@request.target}"
-          return ConnectionLostError.new("#{subject}: the connection was lost: #{why}") if harmless
+          return ConnectionLostError.new("#{subject} got no response: #{why}") if harmless
 
-          OutcomeUnknownError.new("#{subject}: the connection was lost; the server may or may not have processed the " \
+          OutcomeUnknownError.new("#{subject} got no response, and the server may or may not have processed the " \
                                   "request: #{why}")
         end
       end

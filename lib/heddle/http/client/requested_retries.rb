@@ -5,9 +5,10 @@ require "time"
 module Heddle
   module HTTP
     class Client
-      # Sends a request again if the caller has asked for it (`retries:`): after a response with one of {STATUSES},
-      # after a failed connection attempt, or when the connection was lost before the response. A request that is not
-      # idempotent is repeated only if the connection attempt failed, because then no byte of the request was sent.
+      # Decides whether the client sends a request again because the caller has asked for it (`retries:`): after a
+      # response with one of {STATUSES}, after a failed connection attempt, or when the connection was lost before the
+      # response. A request that is not idempotent is repeated only if the connection attempt failed, because then no
+      # byte of the request was sent.
       #
       # The longest pause doubles with each attempt, up to {LONGEST}; the actual pause is random (full jitter).
       # Retry-After is respected. The client does not retry if the pause would be longer than {LONGEST_RETRY_AFTER} or

@@ -68,7 +68,7 @@ module Heddle
             read_for_all { receive(deadline) until yield } or follow(stream, deadline, &)
             done = true
           ensure
-            # After an exception from another thread, wakes all: the requests with new data may not have been woken.
+            # After an exception, wakes all: it may have prevented the wake-up of requests whose data has come.
             done ? wake_next : wake(@waiting.values)
           end
         end

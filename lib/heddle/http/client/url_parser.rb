@@ -81,7 +81,8 @@ module Heddle
           raise ArgumentError, "#{url.inspect} is not a URL: percent-encode the characters that RFC 3986 excludes"
         end
 
-        # A child process needs origins of its own. The registry drops an origin that was unused for long.
+        # Keeps the origin of the base URL. Gets another one in a child process, which needs origins of its own, and
+        # after {OriginRegistry} has dropped this one, because it was unused for long.
         def base_origin
           return @base_origin if @base_origin && !@base_origin.retired? && @process == Process.pid
 
