@@ -6,29 +6,30 @@ require "heddle/http/client"
 module Heddle
   # Requests and responses on the wire.
   module HTTP
-    # A Faraday adapter that sends requests with {Client}, which keeps connections open between requests. Loaded on
-    # demand:
+    # A Faraday adapter that sends requests with {Client}, which keeps connections open between requests. `require
+    # "heddle"` does not load it:
     #
     #     require "heddle/http/faraday"
     #
     #     Faraday.default_adapter = :heddle
     #     Faraday.new("https://api.example", request: { open_timeout: 2, timeout: 10 })
     #
-    # Faraday's middleware does redirects, retries and cookies.
+    # Redirects, retries and cookies are left to Faraday's middleware.
     class FaradayAdapter < ::Faraday::Adapter
       # Maps the errors of {Client} to Faraday's. The first match counts.
       ERRORS = { Client::ConnectTimeoutError => ::Faraday::ConnectionFailed,
                  Client::TLSTimeoutError => ::Faraday::ConnectionFailed,
                  Client::TimeoutError => ::Faraday::TimeoutError, Client::TLSError => ::Faraday::SSLError,
                  Client::Error => ::Faraday::ConnectionFailed }.freeze
-      # Maps Faraday's time limits to the phases of {Client} that they limit.
+      # Maps Faraday's time limits to the phases of a request that they limit, see {Client#initialize}.
       PHASES = { open_timeout: %i[connect tls], write_timeout: %i[write], read_timeout: %i[first_byte read],
                  timeout: %i[connect tls write first_byte read] }.freeze
       # Fields that Faraday's multipart middleware may set. {Client} rejects them, because it sets them itself.
       FRAMING = %w[content-length transfer-encoding].freeze
       # Fields that no longer apply to a body that {Client} has decompressed.
       CODING = %w[content-encoding content-length].freeze
-      # Spellings of TLS 1.3 as the minimum version. The client uses TLS 1.2 or newer anyway.
+      # Spellings of TLS 1.3 as the minimum version. Other minimum versions are ignored: the client never uses a
+      # version below TLS 1.2.
       NEWEST_TLS = %w[TLS1_3 TLSv1_3 772].freeze
       private_constant :ERRORS, :PHASES, :FRAMING, :CODING, :NEWEST_TLS
 
@@ -54,7 +55,7 @@ module Heddle
         save_response(env, response.status, response.body, headers(env, response), nil)
       end
 
-      # Passes the pieces to the caller as they arrive.
+      # Passes the pieces of the response's body to the caller as they arrive.
       def stream(env)
         client(env).stream(env.method, env.url.to_s, **details(env)) do |response|
           save_response(env, response.status, "", headers(env, response), nil, finished: false)
@@ -63,8 +64,9 @@ module Heddle
         env.response&.finish(env) unless env.parallel?
       end
 
-      # Removes Content-Encoding and Content-Length from a decoded response if the request has an Accept-Encoding field.
-      # Middleware that has set Accept-Encoding would otherwise decompress the body again.
+      # Returns the response's header fields. Omits Content-Encoding and Content-Length if the response was decoded and
+      # the request has an Accept-Encoding field: middleware that has set Accept-Encoding would otherwise decompress the
+      # body again.
       def headers(env, response)
         asked = env.request_headers.any? { |name, _| name.casecmp?("accept-encoding") }
         asked && response.decoded? ? response.headers.except(*CODING) : response.headers
@@ -89,7 +91,7 @@ module Heddle
         @clients[key] ||= Client.new(redirects: 0, proxy: proxy, tls: tls(env.ssl), **@connection_options)
       end
 
-      # Faraday keeps name and password in the proxy's URL, or beside it.
+      # Faraday keeps the proxy's user name and password in the proxy's URL, or beside it.
       def proxy_url(proxy)
         return proxy.uri&.to_s unless proxy.uri && proxy.user
 

@@ -31,7 +31,8 @@ module Heddle
         # Maximum seconds between two reads of a body, regardless of its earlier rate; nginx's default.
         body_timeout: 60,
         # With `stream_bodies`, the application is called when a chunked body is complete or exceeds `body_buffer`, or
-        # when it pauses for this many seconds. Longer than a round trip.
+        # when the client pauses in it for this many seconds: the client may be waiting for the response. The time is
+        # longer than a round trip.
         body_pause: 0.25,
         # Bytes of all chunk extensions of a body; common clients send no extensions.
         chunk_extension_limit: 4_096,

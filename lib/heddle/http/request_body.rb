@@ -13,8 +13,8 @@ module Heddle
       private_constant :PIECE
 
       # @param exchange [Exchange] whose request has a body
-      # @param raw [Boolean] whether to read the bytes that the client sends after an upgrade: they have no framing, no
-      #   time limit, and end with the input
+      # @param raw [Boolean] whether to read what the client sends after an upgrade: bytes without framing and without
+      #   a time limit, until the client closes its side
       def initialize(exchange, raw: false)
         @exchange = exchange
         @limits = exchange.engine.configuration
@@ -44,8 +44,9 @@ module Heddle
         end
       end
 
-      # Called when the response begins. From now on `100 Continue` is not sent, because it would become a part of the
-      # response. Only `idle_timeout` limits the client's pauses, because both sides may be sending.
+      # Called when the response begins. From then on, `100 Continue` is not sent, because it would become a part of the
+      # response. Only `idle_timeout` limits the client's pauses, because the client may have to read a part of the
+      # response before it can send more.
       # @return [void]
       def answered
         @answered = true

@@ -145,7 +145,7 @@ module Heddle
         @exchange.send_content(data)
       end
 
-      # Sends a file as the content. {#start} was called with its length.
+      # Sends a file as the content, after {#start} was called with the file's length.
       # @param file [File]
       # @param length [Integer] bytes
       def write_file(file, length)

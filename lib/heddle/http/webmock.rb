@@ -8,8 +8,8 @@ module Heddle
   # Requests and responses on the wire.
   module HTTP
     # Lets WebMock stub the requests of {Client}. Add `require "heddle/http/webmock"` to the test helper, after webmock.
-    # Requests of {Client#stream} can be stubbed, too. After a stubbed redirect, WebMock also gets the request to its
-    # target.
+    # Requests of {Client#stream} can be stubbed, too. The client follows a stubbed redirect, and WebMock also gets the
+    # request to the new URL.
     class WebMockAdapter < ::WebMock::HttpLibAdapter
       adapter_for :heddle
 

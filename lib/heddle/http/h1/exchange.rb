@@ -3,8 +3,8 @@
 module Heddle
   module HTTP
     module H1
-      # An exchange over HTTP/1.1 or 1.0. The connection has one exchange at a time, so the application may take it
-      # over.
+      # An exchange over HTTP/1.1 or 1.0. The connection has one exchange at a time, so the application may take over
+      # the connection.
       class Exchange < HTTP::Exchange
         LAST_CHUNK = "0\r\n\r\n".b.freeze
         HINTS_LINE = "HTTP/1.1 103 Early Hints\r\n".b.freeze
@@ -78,8 +78,8 @@ module Heddle
           finish(head.keep_alive, head.status)
         end
 
-        # Joins the hints of several calls to one 103 response, because clients and proxies must handle each 103 like a
-        # complete response. The loop sends the 103 response when the request waits or the loop's tick ends; hints of
+        # Joins the hints of several calls to one 103 response, because clients and proxies must parse each 103 response
+        # separately. The loop sends the 103 response when this fiber waits or has used up its time slice. The hints of
         # later calls are sent in another 103 response.
         # @param headers [Hash{String => String, Array<String>}]
         # @return [void]
@@ -116,8 +116,8 @@ module Heddle
 
         # Takes the connection over: the server no longer uses it. The method is named `call` because this object is
         # Rack's `rack.hijack`.
-        # @return [Socket] the socket, with the bytes that were read ahead pushed back; the same one for each call. It
-        #   is also in the env, where libraries for Rack 2 expect it
+        # @return [Socket] the socket, with the bytes that were read ahead pushed back; each call returns the same
+        #   socket. The env has it, too, as `rack.hijack_io`, because libraries for Rack 2 read it there
         # @raise [IOError] if the response has begun
         # @raise [ClientGoneError]
         def call
@@ -130,9 +130,9 @@ module Heddle
         # @return [Boolean]
         def hijacked? = defined?(@socket) ? true : false
 
-        # Takes the connection over, also after the head was sent. From then on, the connection does not count for the
-        # server's limits of connections. Detached connections are counted separately: each address may have as many of
-        # them as the limit per address allows, so that one address can't use up the descriptors. At that limit, this
+        # Takes the connection over, also after the head was sent. From then on, the connection does not count against
+        # the server's limits of connections. Detached connections are counted separately: each address may have as many
+        # of them as the limit per address allows, so that one address can't use up the descriptors. At that limit, this
         # method closes the connection and raises {ClientGoneError}.
         # @return [Socket] the socket, with the bytes that were read ahead pushed back
         # @raise [ClientGoneError]

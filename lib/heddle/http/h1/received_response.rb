@@ -7,9 +7,9 @@ module Heddle
       class ReceivedResponse
         # @return [Integer]
         attr_reader :status
-        # @return [String] the reason phrase, a text without a meaning for the protocol
+        # @return [String] the reason phrase, a text for people: clients must ignore it
         attr_reader :reason
-        # @return [Array<String>] names in lower case and values, alternating, in the order of the response
+        # @return [Array<String>] names (in lower case) and values, alternating, in the order of the response
         attr_reader :fields
         # @return [Integer, nil] bytes of content that follow; nil: unknown, or no content
         attr_reader :content_length

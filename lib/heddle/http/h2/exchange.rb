@@ -4,8 +4,8 @@ module Heddle
   module HTTP
     # HTTP/2 (RFC 9113).
     module H2
-      # An exchange over a stream of HTTP/2. The connection has many streams at a time, so the application can't take it
-      # over.
+      # An exchange over a stream of HTTP/2. The connection has many streams at a time, so the application can't take
+      # over the connection.
       class Exchange < HTTP::Exchange
         PIECE = 65_536
         private_constant :PIECE
@@ -65,7 +65,7 @@ module Heddle
         # @raise [ClientGoneError]
         def send_early_hints(headers) = write_head(103, engine.field_writer.early_hints(headers), false)
 
-        # Asks the client for a streamed body. For other bodies, the C extension sends 100 Continue at once.
+        # Sends 100 Continue for a streamed body. For other bodies, the C extension sends it at once.
         # @return [void]
         # @raise [ClientGoneError]
         def send_continue = write_head(100, "", false)
@@ -89,7 +89,7 @@ module Heddle
         # @return [void]
         def drain = nil
 
-        # This is env["rack.hijack"].
+        # Rack's env has this object as `rack.hijack`, which must respond to `call`.
         # @raise [IOError] always, because a request over HTTP/2 can't take over the connection
         def call
           engine.report_hijack(self)

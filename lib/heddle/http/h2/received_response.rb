@@ -7,7 +7,7 @@ module Heddle
       class ReceivedResponse
         # @return [Integer]
         attr_reader :status
-        # @return [Array<String>] names in lower case and values, alternating, in the order of the response
+        # @return [Array<String>] names (in lower case) and values, alternating, in the order of the response
         attr_reader :fields
 
         # @param ended [Boolean] whether nothing follows the head
