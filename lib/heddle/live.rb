@@ -9,8 +9,8 @@ require "rack/utils"
 require "securerandom"
 
 module Heddle
-  # A Rack application that serves one class of live pages. The server keeps the state of each {Page} and renders it.
-  # The browser sends the user's events over a WebSocket, and receives the changes of the page.
+  # A Rack application that serves one class of live pages. The server keeps the state of each {Page}, and renders the
+  # page. The browser sends the user's events over a WebSocket, and receives the changes of the page.
   #
   #     run Heddle::Live.new(Board)
   #

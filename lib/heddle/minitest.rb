@@ -6,8 +6,8 @@ require "heddle/concurrency/test_loop"
 module Heddle
   # Runs every test of a class, with its `setup` and `teardown`, in a separate event loop. A test fails if it takes
   # longer than its time limit, if a task that it started fails, or if a task or fiber that it started still exists at
-  # its end. Background tasks are cancelled instead. The time limit interrupts a test where it waits, not while it
-  # computes.
+  # its end. Background tasks that still exist then are cancelled instead. The time limit interrupts a test where it
+  # waits, not while it computes.
   #
   #     require "heddle/minitest"
   #
@@ -33,8 +33,8 @@ module Heddle
 
     private
 
-    # Adds the error to the result. If the time limit has cancelled the test, removes the failure for the cancellation,
-    # and uses its backtrace, which shows where the test was.
+    # Adds the error to the result. If the time limit has cancelled the test, removes the failure that the cancellation
+    # has caused. The error gets the backtrace of that failure, which shows where the test was.
     def report_loop_failure(result, error)
       cancelled = result.failures.find do |failure|
         failure.is_a?(::Minitest::UnexpectedError) && failure.error.is_a?(Cancelled)

@@ -3,14 +3,13 @@
 require "heddle/native"
 
 module Heddle
-  # Two lists of native libraries. During a callback of a library in the first list, other fibers may run. During a
-  # callback of a library in the second list, other fibers must not run.
+  # Two lists of native libraries: {reentrant} and {not_reentrant}. They decide whether other fibers may run during a
+  # callback, which is a block or a method that a C function of the library calls.
   #
-  # While a C function calls a block or a method (a callback), it may keep state per thread, as libxml2 does with its
-  # error handler. All requests of an event loop share a thread, so another request must not enter the library during
-  # the callback. Therefore Heddle does not preempt a fiber in a callback of an extension, unless the extension
-  # is listed as re-entrant. If the extension is listed as not re-entrant, a fiber that waits in its callback blocks the
-  # event loop.
+  # During a callback, the C function may keep state per thread, as libxml2 does with its error handler. All requests of
+  # an event loop share a thread, so another request must not enter the library during the callback. Therefore Heddle
+  # preempts a fiber in a callback only if the library is listed as re-entrant. A fiber that waits in a callback lets
+  # other fibers run, unless the library is listed as not re-entrant: then it blocks the event loop.
   #
   # A name is the end of the library's path, without the file extension: "nokogiri/nokogiri", "ffi_c". It does not
   # contain the folder that a precompiled gem has for each version of Ruby.

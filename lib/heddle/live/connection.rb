@@ -3,7 +3,8 @@
 module Heddle
   class Live
     # The handler of a page's WebSocket. Checks the client's messages. The first message contains the page's token.
-    # Later messages are events, or a 1 for each patch that the client has applied. Any other message closes the socket.
+    # Later messages are events, or a 1 for each message of the server that the client has applied. Any other message
+    # closes the socket.
     #
     # @api private
     class Connection

@@ -76,7 +76,7 @@
 
   // -- in place of a WebSocket -------------------------------------------------------------------------------------------
 
-  // An event stream, and a POST for each message, one after the other.
+  // Opens an event stream. Sends each message in a POST request, one after the other.
   function openStream(address) {
     const source = new EventSource(address)
     const socket = {}

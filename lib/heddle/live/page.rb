@@ -4,9 +4,10 @@ require "heddle/live/template"
 
 module Heddle
   class Live
-    # The page of one client. Its state is in instance variables, from which a template makes the HTML. After each
-    # callback (an event of the client, a message, a timer call or an {#update}), the template is rendered again, and
-    # the changed parts are sent to the client. A page runs one callback at a time.
+    # The page of one client. Its state is in instance variables, from which a template makes the HTML. After a callback
+    # (an event of the client, a message, a timer call or an {#update}), the template is rendered again, and the changed
+    # parts are sent to the client. A page runs one callback at a time. If several callbacks are waiting, the template
+    # may be rendered only once after them.
     class Page
       # The allowed types of an event's parameters, and how to parse each.
       TYPES = { String => ->(text) { text }, Integer => ->(text) { Integer(text, 10) },
@@ -69,8 +70,8 @@ module Heddle
         @user = user
       end
 
-      # Override to set up the state. Called for the GET request. When the page's WebSocket is connected, it is called
-      # again, on a new page object, with the same parameters: the client sends them back in a signed token.
+      # Override to set up the state. Called for the GET request. Called again when the page's WebSocket has connected:
+      # on a new page object, with the same parameters, which the client sends back in a signed token.
       #
       # @param params [Hash{String => String}] the query's parameters
       # @return [void]
@@ -108,22 +109,23 @@ module Heddle
       # @return [String] HTML
       def head = ""
 
-      # @return [Boolean] whether a client is connected
+      # @return [Boolean] false during the GET request; true for the page object of a WebSocket, even while the client
+      #   is briefly disconnected
       def connected? = !@live_session.nil?
 
-      # Calls the block for each later message of a topic while the page is connected.
+      # Calls the block for each later message of a topic, until the page ends. Does nothing during the GET request.
       # @param topic [String, Symbol]
       # @yieldparam message [PubSub::Message]
       # @return [void]
       def subscribe(topic, &block) = @live_session&.subscribe(Arguments.topic(topic), block)
 
-      # Calls the block at an interval of `seconds` while the page is connected.
+      # Calls the block at an interval of `seconds`, until the page ends. Does nothing during the GET request.
       # @param seconds [Numeric]
       # @return [void]
       def every(seconds, &block) = @live_session&.every(seconds, block)
 
-      # Calls the block soon, when no other callback of the page runs. Tasks that the page has started must change the
-      # page only in such a block.
+      # Calls the block soon, when no other callback of the page runs. Does nothing during the GET request. Tasks that
+      # the page has started must change the page only in such a block.
       # @return [void]
       def update(&block) = @live_session&.post(block)
 

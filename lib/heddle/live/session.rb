@@ -99,7 +99,8 @@ module Heddle
       def post(block, *arguments)
         return unless @page
 
-        # If the page is too slow, it loses the waiting messages and {Page#update} blocks, and later gets a reset.
+        # If the page is too slow, it loses the waiting messages and {Page#update} blocks. Later, each of its topics
+        # gets a reset.
         if @inbox.size >= MAX_INBOX
           # Keeps the calls of timers: a timer whose call is lost counts as pending, and is never posted again.
           @inbox.select! { |waiting,| waiting.is_a?(Concurrency::Timer) }

@@ -6,10 +6,10 @@ module Heddle
   class Live
     # An ERB template, compiled to a method that returns only the variable parts, without the constant text.
     #
-    # The text between two code tags is a *piece*. The client has the constant text of each piece. So a rendered piece
-    # is only its number and the values of its expressions: `[3, "7", "on"]`. A rendered template is a list of pieces,
-    # in the order in which the code has rendered them. `<%= %>` escapes HTML, except for {Page#raw} and strings that
-    # are `html_safe?`.
+    # The text between two code tags (`<% %>`) is a *piece*, including its expressions (`<%= %>`). The client has the
+    # constant text of each piece. So a rendered piece is only its number and the values of its expressions:
+    # `[3, "7", "on"]`. A rendered template is a list of pieces, in the order in which the code has rendered them.
+    # `<%= %>` escapes HTML, except for {Page#raw} and strings that are `html_safe?`.
     #
     # @api private
     class Template
@@ -34,7 +34,7 @@ module Heddle
       # @param file [String] the file's path, for backtraces
       def initialize(source, file)
         source = Arguments.string("text:", source)
-        @source = source.gsub(ALONE, "\\1<%#\n%>") # moves the newline into the code, for the line numbers in backtraces
+        @source = source.gsub(ALONE, "\\1<%#\n%>") # moves the newline into a comment: keeps line numbers right
         @file = file
         @statics = []
         @code = +""

@@ -3,7 +3,7 @@
 module Heddle
   class Live
     # Signs the parameters of a page (HMAC with SHA-256, RFC 2104), so that a client can't choose other parameters. The
-    # page sends the token back when its socket is open.
+    # browser sends the token back when the page's WebSocket is open. Also signs the keys of {WebSocket::Fallback}.
     #
     # @api private
     class Token
