@@ -15,22 +15,16 @@ module Heddle
           return yield unless wanted?
 
           before = trap(NAME) { print_tree(scheduler) }
-          return with(before) { yield } if before == "DEFAULT" # rubocop:disable Style/ExplicitBlockArgument
-
-          trap(NAME, before)
+          trap(NAME, before) unless before == "DEFAULT" # other code handles the signal
           yield
+        ensure
+          trap(NAME, before) if before == "DEFAULT"
         end
 
         private
 
         def wanted?
           Thread.current.equal?(Thread.main) && $stderr.tty? && $stdin.tty?
-        end
-
-        def with(before)
-          yield
-        ensure
-          trap(NAME, before)
         end
 
         # Called in a signal handler, which may interrupt a task. Fiber.blocking keeps the write from switching fibers.
