@@ -31,8 +31,12 @@ module Heddle
         # @yieldparam piece [String, Array<String>]
         # @raise [IOError] when an IO ends before its size
         def each_piece(&)
-          @source.seek(@start) if @start
-          @size ? each_sized(&) : each_chunk(&)
+          return each_data(&) if @size
+
+          each_data do |piece|
+            yield [piece.bytesize.to_s(16), "\r\n", piece, "\r\n"] unless piece.empty?
+          end
+          yield "0\r\n\r\n"
         end
 
         # The body, unframed.
@@ -64,13 +68,6 @@ module Heddle
             left -= piece.bytesize
             yield piece
           end
-        end
-
-        def each_chunk
-          pieces do |piece|
-            yield [piece.bytesize.to_s(16), "\r\n", piece, "\r\n"] unless piece.empty?
-          end
-          yield "0\r\n\r\n"
         end
 
         def pieces(&block)
