@@ -11,17 +11,12 @@ module Heddle
       #
       # @api private
       class Dialer
-        # The networks that deny_private excludes.
-        PRIVATE = Net::PrivateNetworks
-        private_constant :PRIVATE
-
         # @param proxy [Proxy, nil]
         def initialize(scheme, host, port, settings, proxy)
           @tls = scheme == "https"
           @host = host
           @port = port
           @settings = settings
-          @deny_private = settings.deny_private
           @proxy = proxy
           @direct = nil # the latest time limits, and the connector made with them
         end
@@ -74,7 +69,7 @@ module Heddle
         def connector(host, port, tls, limits)
           Net::Connector.new("#{host.include?(":") ? "[#{host}]" : host}:#{port}",
                              tls: tls && context, timeout: limits.connect, tls_timeout: limits.tls,
-                             allow: @deny_private ? PRIVATE.method(:outside?) : nil)
+                             allow: @settings.deny_private ? Net::PrivateNetworks.method(:outside?) : nil)
         end
 
         def context
