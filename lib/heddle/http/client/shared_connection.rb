@@ -12,8 +12,6 @@ module Heddle
       #
       # @api private
       class SharedConnection
-        # @return [Net::OutboundConnection]
-        attr_reader :socket
         # @return [Integer] number of requests sent on this connection
         attr_reader :uses
         # @return [Float] when the last request ended, in seconds of CLOCK_MONOTONIC
