@@ -14,7 +14,7 @@ module Heddle
       @frame = frame
     end
 
-    # @return [Scope] the scope for the tasks that this task starts
+    # @return [Scope] the task's own scope. It contains the tasks that the task starts, except in a scope that it opens
     def scope = @frame.scope
 
     # @return [Scope, nil] the scope that this task was started in; nil for the block of {Heddle.run}, and for a fiber

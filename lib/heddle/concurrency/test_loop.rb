@@ -53,7 +53,7 @@ module Heddle
         scope.cancel
       end
 
-      # Does a fiber run that the scope does not wait for: a fiber that is not a task, or a detached task?
+      # Is there a fiber that the scope does not wait for? This is a fiber that is not a task, or a detached task.
       def unawaited?(context)
         context.each_fiber { |_fiber, job,| return true unless job.is_a?(TaskFrame) }
         context.detached_tasks.children.any?

@@ -5,7 +5,7 @@ require "heddle/concurrency/timer"
 module Heddle
   module Concurrency
     # The timers of one loop. When a timer is due, it is posted to its receiver, which calls the timer's block. While
-    # timers are set, a task waits for the next one. Unlike {Alarms}, timers don't keep the loop running.
+    # timers are set, a task waits until the next one is due. Unlike {Alarms}, timers don't keep the loop running.
     class Timers
       include MonotonicClock
 

@@ -153,6 +153,8 @@ module Heddle
         #   was killed
         def settling?(connection) = postgresql?(connection) && Postgresql.settling?(connection)
 
+        # With PostgreSQL, first ends a query or pipeline mode that the connection's last user has left.
+        #
         # @param connection [Object]
         # @return [Boolean] whether it is open, here and on the server, and no query runs
         def fit?(connection)

@@ -83,8 +83,8 @@ module Heddle
                                            max_connections: Arguments.count("max_connections", max_connections, 1))
         @settings = @settings.with(tls: tls_context(tls)) if tls
         if deny_private && proxy.is_a?(String)
-          raise ArgumentError, "deny_private: has no effect behind the proxy #{Proxy.mask(proxy)}, which connects to " \
-                               "the servers"
+          raise ArgumentError, "deny_private: and proxy: exclude each other, because the proxy #{Proxy.mask(proxy)} " \
+                               "would connect to the servers"
         end
 
         @limits = TimeLimits.from(timeout)

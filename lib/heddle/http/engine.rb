@@ -23,7 +23,8 @@ module Heddle
       # @param on_rejection [#to_proc, nil] called when input is rejected before it becomes a request. Its arguments are
       #   the client's address, the status, a reason, and whether the queue was full ({Admission} counts these
       #   requests). It runs in the loop and must not wait.
-      # @param proxies [Net::Networks, nil] proxies whose information about the client's address the log trusts
+      # @param proxies [Net::Networks, nil] trusted proxies: the log takes the client's address from their header
+      #   fields, and the time account takes the time when the proxy received the request
       # @param body_folder [String] folder for the unnamed files with bodies larger than `body_buffer`
       # @param stream_bodies [Boolean, Array<String>] the requests for which the block may be called before the body is
       #   complete: all, none, or those with one of these paths or a path below one. The block is called early if the
