@@ -72,8 +72,8 @@ module Heddle
         reason = reasons.find { |file| File.file?(file) }
         raise NotBuiltError, format(NOT_COMPILED, File.read(reason).strip) if reason
 
-        raise NotBuiltError, "Heddle's C extension is not built for Ruby #{RUBY_VERSION} (looked for #{built} and " \
-                             "heddle/heddle): run `bin/compile` with this Ruby in a checkout, " \
+        raise NotBuiltError, "Heddle's C extension is not built for Ruby #{RUBY_VERSION} (there is no #{built}): " \
+                             "run `bin/compile` with this Ruby in a checkout, " \
                              "or `gem pristine heddle` for an installed gem"
       end
     end

@@ -8,8 +8,9 @@ module Heddle
   #
   # During a callback, the C function may keep state per thread, as libxml2 does with its error handler. All requests of
   # an event loop share a thread, so another request must not enter the library during the callback. Therefore Heddle
-  # preempts a fiber in a callback only if the library is listed as re-entrant. A fiber that waits in a callback lets
-  # other fibers run, unless the library is listed as not re-entrant: then it blocks the event loop.
+  # preempts a fiber in a callback only if the library is listed as re-entrant. Waits are treated the other way round:
+  # while a fiber waits in a callback, other fibers run, unless the library is listed as not re-entrant. In that case
+  # the wait blocks the event loop.
   #
   # A name is the end of the library's path, without the file extension: "nokogiri/nokogiri", "ffi_c". It does not
   # contain the folder that a precompiled gem has for each version of Ruby.

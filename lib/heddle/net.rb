@@ -22,8 +22,8 @@ module Heddle
     # Opens a connection to a server. The connection can be used in any event loop, where only the calling fiber waits,
     # and in threads without a loop. Only one fiber or thread at a time may use it. A forked child can't use it.
     #
-    # Tries IPv6 and IPv4 addresses of the name alternately. Starts a further attempt every 250 ms, and uses the first
-    # connection that succeeds (Happy Eyeballs, RFC 8305).
+    # Tries IPv6 and IPv4 addresses of the name alternately. Starts the next attempt when one fails, or 250 ms after the
+    # latest one began. Uses the first connection that succeeds (Happy Eyeballs, RFC 8305).
     #
     #     connection = Heddle::Net.connect("example.com:443", tls: true)
     #     connection.write("GET / HTTP/1.0\r\nHost: example.com\r\n\r\n")
@@ -34,10 +34,11 @@ module Heddle
     #   arguments of {TLS::ClientContext#initialize}
     # @param timeout [Numeric, nil] maximum number of seconds for name resolution and connecting together. The TLS
     #   handshake may then take the same number of seconds. nil: no limit
-    # @param allow [#call, nil] called with each numeric address before it is tried; if it returns false, the address is
-    #   not used
+    # @param allow [#call, nil] called with each numeric address of the host before the first attempt; the addresses
+    #   for which the call returns false are not used
     # @return [OutboundConnection]
     # @raise [SystemCallError, Socket::ResolutionError, ConnectTimeoutError, TLSTimeoutError, OpenSSL::SSL::SSLError]
+    # @raise [PrivateAddressError] if `allow` rejects every address
     def self.connect(endpoint, tls: false, timeout: 10, allow: nil)
       Connector.new(endpoint, tls: tls, timeout: timeout, allow: allow).connect
     end

@@ -15,8 +15,8 @@ module Heddle
     module DNS
       Autoloads.add(self, "heddle/net/dns")
 
-      # Raised by {Message.parse} and the constructors of records, when a message, name or record violates the rules of
-      # DNS. {Server} responds to a malformed message with FORMERR.
+      # Raised by {Message.parse}, {Message.query} and {Message#encode}, when a message, name or record violates the
+      # rules of DNS. {Server} responds to a malformed query with FORMERR.
       class MalformedError < OwnError; end
 
       class << self

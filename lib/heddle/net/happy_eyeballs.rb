@@ -4,8 +4,8 @@ require "socket"
 
 module Heddle
   module Net
-    # Connects to whichever of several addresses accepts first (Happy Eyeballs, RFC 8305). Tries IPv6 and IPv4 addresses
-    # alternately. Starts the next attempt when a pending one fails, or 250 ms after the latest one began.
+    # Connects to the one of several addresses that accepts first (Happy Eyeballs, RFC 8305). Tries IPv6 and IPv4
+    # addresses alternately. Starts the next attempt when a pending one fails, or 250 ms after the latest one began.
     class HappyEyeballs
       # Seconds between attempts (RFC 8305, section 5).
       DELAY = 0.25
@@ -46,9 +46,9 @@ module Heddle
         first.zip(second).flatten.compact + (second[first.size..] || [])
       end
 
-      # Begins attempts until one is pending or succeeds.
+      # Begins attempts until one is pending or succeeds, or no address is left.
       #
-      # @return [Socket, nil] a socket that has connected immediately
+      # @return [Socket, nil] the socket, if it has connected immediately
       def start_next
         socket = nil
         return unless (address = @waiting.shift)

@@ -9,7 +9,7 @@ module Heddle
     #
     #     Heddle::Net::Networks.new(["loopback", "192.0.2.0/24", "2001:db8::/32"]).include?("192.0.2.7") # => true
     class Networks
-      # Names for networks. "unix" stands for clients of unix sockets.
+      # Names for networks. "unix" stands for clients of unix sockets, which "all" includes, too.
       # shareable_constant_value: literal
       WORDS = {
         "loopback" => %w[127.0.0.0/8 ::1/128],

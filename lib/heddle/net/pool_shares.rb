@@ -5,7 +5,8 @@ module Heddle
     # Shares of the pools whose size is limited for all workers together (`max_total`). A share is the right to have one
     # resource. The scoreboard (shared memory) has the counts, so the master can release the shares of a killed worker.
     class PoolShares
-      # A worker gives its only share to a waiting worker without a share at most once in this many seconds.
+      # Seconds. When a worker without a share waits, another worker may give up its only share, but at most once in
+      # this time.
       ROTATION = 0.1
       private_constant :ROTATION
 
@@ -51,9 +52,9 @@ module Heddle
         #   waits, or a share is free
         def least_waiting = @scoreboard.least_waiting(@pool, @slot)
 
-        # Must this worker close a resource that was released, so that another worker gets the resource's share?
+        # Must this worker close the resource that was just released, so that another worker gets the resource's share?
         # @param size [Integer] number of resources of this worker
-        # @param least [Integer, nil] number of resources of the waiting worker, see {#least_waiting}
+        # @param least [Integer, nil] number of resources of the waiting worker or pool; nil: none waits
         def yields?(size, least = least_waiting)
           return false unless least
           return true if size > least + 1

@@ -21,8 +21,9 @@ module Heddle
     # record determines for how long the absence of a name is cached (RFC 2308). Fibers that look up the same name at
     # the same time share one query.
     #
-    # libc does the lookup in a thread in two cases: the name may be in a source that only libc can read (mdns, resolve,
-    # ldap …), or the system is macOS, whose resolv.conf is incomplete.
+    # libc does the lookup in a thread in three cases: the name may be in a source that only libc can read (mdns,
+    # resolve, ldap …), the source `files` or `dns` has an action such as `[NOTFOUND=return]`, or the system is macOS,
+    # whose resolv.conf is incomplete.
     #
     # Only one scheduler may use a resolver. Resolvers have no global state, so any Ractor can make one.
     #
@@ -83,8 +84,7 @@ module Heddle
         name ? Account.wait_for(Account::DNS) { find(name) } : [].freeze
       end
 
-      # Returns the records of a name. Uses the name servers and the search list of `resolv.conf`, but not the hosts
-      # file.
+      # Returns the records of a name. Uses the configured name servers and search list, but not the hosts file.
       #
       # @param name [String] with a trailing dot, the search list is not used
       # @param type [Symbol] `:MX`, `:TXT`, `:SRV` … or `:TYPE1000`
@@ -125,7 +125,7 @@ module Heddle
 
       def find(name)
         @sources.value.plan(name.to_s).each do |source|
-          # Only the hosts file may contain names that RFC 6761 reserves.
+          # Reserved names are looked up in the hosts file only, see {Name#reserved?}.
           next if source != :files && name.reserved?
 
           found = look_in(source, name)

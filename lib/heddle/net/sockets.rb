@@ -15,8 +15,8 @@ module Heddle
     #
     # The service decides when the block is called, and with which item. HTTP's engine calls it with the exchange of
     # each request. The block runs in a fiber of the loop. A fiber serves many items, one after the other. Between two
-    # items, its storage, locals and instance variables are removed. A StandardError that leaves the block is reported
-    # like an error of any other fiber.
+    # items, the fiber's storage, locals and instance variables are removed. A StandardError that leaves the block is
+    # reported like an error of any other fiber.
     #
     # Sockets don't keep the loop running; a fiber must do that, for example one that waits for a signal to stop. Only
     # the loop's thread may call the methods, apart from the counters. A forked child closes its copies of the sockets.

@@ -15,7 +15,7 @@ module Heddle
     #
     # @api private except what sig/ declares
     class TLS
-      # Raised when a certificate or key can't be used. The message names the file and says what to do.
+      # Raised when a certificate or key can't be used, or when Ruby's OpenSSL library lacks a function.
       class Error < OwnError; end
 
       # The possible minimum versions of a listener or a client.
@@ -31,7 +31,7 @@ module Heddle
       # @raise [Error] if the OpenSSL library lacks a function that the C extension needs
       def initialize(certificates, on_failure: nil)
         missing = Native.load_tls(OBJECT)
-        raise Error, "TLS can't be served: the TLS library of Ruby's openssl lacks the function #{missing}" if missing
+        raise Error, "TLS can't be used: the TLS library of Ruby's openssl lacks the function #{missing}" if missing
 
         @certificates = certificates
         @on_failure = on_failure

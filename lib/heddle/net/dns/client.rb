@@ -10,10 +10,10 @@ module Heddle
       #     client = Heddle::Net::DNS::Client.new("192.0.2.53", "[2001:db8::53]:5353")
       #     client.records("example.org", :MX).each { |record| puts record.data.exchange }
       #
-      # Each query has its own source port, and an id from the kernel's random numbers (RFC 5452). The client sends a
-      # query over UDP, with EDNS and a maximum response size of 1,232 bytes. The client omits EDNS if a server does not
-      # support it, and uses TCP if the response is truncated. A TCP connection is used again for a query that follows
-      # within 5 s. Tasks that ask the same question at the same time share one query.
+      # The client sends each query over UDP, from a new source port, with an id from the kernel's random numbers (RFC
+      # 5452), with EDNS and a maximum response size of 1,232 bytes. The client omits EDNS if a server does not support
+      # it, and uses TCP if the response is truncated. A TCP connection is used again for a query that follows within
+      # 5 s. Tasks that ask the same question at the same time share one query.
       #
       # Only one loop, or one thread without a loop, may use a client.
       class Client
@@ -26,7 +26,7 @@ module Heddle
         CHECKING_DISABLED = Message::FLAGS[:checking_disabled]
 
         # @param servers [Array<String>] numeric addresses, each with `:port` unless the port is 53; without an address,
-        #   the client uses the servers in resolv.conf
+        #   the client uses the servers in resolv.conf, and its options instead of `timeout`, `attempts` and `options`
         # @param timeout [Numeric] seconds to wait for the response of a server
         # @param attempts [Integer] maximum number of attempts for each server
         # @param cache_size [Integer] approximate maximum bytes of cached answers; 0: cache nothing

@@ -46,8 +46,8 @@ module Heddle
           def to_s = "#{preference} #{exchange}."
         end
 
-        # Start of authority (RFC 1035, section 3.3.13). `minimum`: seconds for which resolvers may
-        # cache that a name does not exist.
+        # Start of authority (RFC 1035, section 3.3.13). `minimum`: maximum seconds for which resolvers may cache that a
+        # name does not exist (RFC 2308, section 4).
         SOA = ::Data.define(:primary, :contact, :serial, :refresh, :retry, :expire, :minimum) do
           def self.read(reader, _length) = new(Data.name(reader), Data.name(reader), *reader.unpack("N5", 20))
 
@@ -70,7 +70,7 @@ module Heddle
           end
 
           # @param text [String, Array<String>] Strings longer than 255 bytes are split
-          # @raise [ArgumentError] for nil
+          # @raise [ArgumentError] for anything else
           def self.of(text)
             raise ArgumentError unless text && Array(text).all?(String)
 

@@ -23,7 +23,7 @@ module Heddle
         # @return [Integer] 0 to 65535; the client chooses it, and the response repeats it
         attr_accessor :id
 
-        # @return [Integer] 16 bits. Each flag in {FLAGS} also has methods, such as `truncated?`
+        # @return [Integer] 16 bits. Each flag in {FLAGS} also has two methods, such as `truncated?` and `truncated=`
         attr_accessor :flags
 
         # @return [EDNS, nil] the OPT record's content; nil: the message has no OPT record

@@ -4,13 +4,12 @@ module Heddle
   module Net
     module DNS
       # Reads the parts of a DNS message in order. Raises MalformedError for a compression pointer that does not point
-      # backwards. MAX_POINTERS and MAX_STEPS limit the work for one message.
+      # backwards. MAX_POINTERS limits the work for one name, and MAX_STEPS that for the whole message.
       class MessageReader
         # Maximum number of pointers in one name; ordinary servers use one or two. Without a limit, long chains of
         # pointers in every record could keep the loop busy for seconds.
         MAX_POINTERS = 32
-        # Maximum number of labels and pointers to follow in one message. An ordinary message of 64 KiB needs half as
-        # many.
+        # Maximum number of labels and pointers to read in one message. An ordinary message of 64 KiB has half as many.
         MAX_STEPS = 32_768
         POINTER = 0xc0
         POINTER_OFFSET = 0x3fff
@@ -26,7 +25,7 @@ module Heddle
           @steps = 0
         end
 
-        # @return [String] the next name in wire format, decompressed
+        # @return [String] the next name in wire format, decompressed, without the final zero
         def name
           text, @offset = walk_plain(@offset) || walk_pointers(@offset)
           text

@@ -30,8 +30,8 @@ module Heddle
           @bytes << wire << 0
         end
 
-        # Writes a name. If the name or one of its suffixes was already written in the same letter case, writes a
-        # pointer to it.
+        # Writes a name. If the name or one of its suffixes was already written in the same letter case, a pointer
+        # replaces the name or suffix.
         # @param text [String]
         def name(text)
           return point_to(@first_offset) if text == @first_text && !text.empty?
@@ -50,8 +50,8 @@ module Heddle
           @bytes << 0
         end
 
-        # Writes a name without pointers. Required for types that a receiver may not know, because it could not
-        # decompress the name.
+        # Writes a name without pointers. Required in records of types that a receiver may not know, because such a
+        # receiver could not decompress the name.
         def whole_name(text)
           @bytes << Name.to_wire(text) << 0
         end

@@ -64,7 +64,7 @@ module Heddle
         def to_wire(text)
           wire = "".b
           labels(text).each do |label|
-            raise MalformedError, "#{text.inspect} is not a domain name: a label has 1 to #{MAX_LABEL} bytes" unless
+            raise MalformedError, "#{text.inspect} is not a domain name: a label needs 1 to #{MAX_LABEL} bytes" unless
               label.bytesize.between?(1, MAX_LABEL)
 
             wire << label.bytesize << label

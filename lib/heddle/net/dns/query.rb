@@ -121,10 +121,11 @@ module Heddle
           negative(:NXDOMAIN, soa)
         end
 
-        # Asks another name server, and responds with that server's RCODE and records, with their remaining TTLs. If no
-        # server answers, responds with SERVFAIL.
+        # Asks another name server, and responds with that server's RCODE and records, with their remaining TTLs. If
+        # `upstream` gets no answer, responds with SERVFAIL.
         #
-        # Reserved names are not forwarded but get NXDOMAIN (RFC 6761: localhost, invalid; RFC 7686: onion).
+        # Reserved names are not forwarded but get NXDOMAIN (RFC 6761: localhost, invalid; RFC 7686: onion). ANY queries
+        # are not forwarded but get an HINFO record (RFC 8482).
         #
         # Clients outside of `allow` get REFUSED, because an open forwarder can be used to amplify attacks. Queries that
         # don't ask for recursion get REFUSED, too.
@@ -208,7 +209,7 @@ module Heddle
           self
         end
 
-        # Answers an ANY query with only one set of records (RFC 8482, section 4.1).
+        # Keeps only the first set of records in the response to an ANY query (RFC 8482, section 4.1).
         def keep_one_set
           first = @response.answers.first or return
           @response.answers.select! { |record| record.type == first.type && record.name == first.name }
@@ -225,8 +226,9 @@ module Heddle
           self
         end
 
-        # Gives the record the question's name. The record's name is then written as a pointer to the question, and so
-        # in the letter case that the client has used. The other name server may have used another case.
+        # Gives the record the question's name if the two differ at most in letter case. The record's name is then
+        # written as a pointer to the question, and so in the letter case that the client has used. The other name
+        # server may have used another case.
         def in_case(record) = record.name.casecmp?(name) ? record.with(name: name) : record
 
         # The response has an OPT record if the query has one (RFC 6891, section 6.1.1). The OPT record of the response

@@ -11,7 +11,7 @@ module Heddle
       # could be used to amplify attacks. Beyond the limit, every second response is dropped. The others are truncated,
       # so that a real client asks again over TCP. This is BIND's "response rate limiting" with slip 2.
       class RateLimit
-        # Maximum number of networks with a bucket; the oldest bucket is dropped first.
+        # Maximum number of networks with a {Bucket}; the oldest bucket is dropped first.
         NETWORKS = 10_000
         # Number of leading address bytes that identify a network: /24 and /56.
         IPV4_PREFIX = 3

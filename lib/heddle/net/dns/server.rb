@@ -28,12 +28,12 @@ module Heddle
         attr_reader :addresses
 
         # @return [Hash{Symbol => Integer}] counters. `queries`: received messages, except datagrams from a port in
-        #   {UDPPort::ENDLESS} or from the server's own port number; `ignored`: these datagrams, and messages that are
-        #   not queries; `errors`: queries that the server rejected without calling the block; `refused`: queries that
-        #   were refused because too many were running; `late`: queries that the block had not answered at the deadline;
-        #   `dropped`: responses that were not sent because of the rate limit; `truncated`: responses that were
-        #   truncated because of the rate limit or UDP's share of `queries`; `unsent`: responses that could not be sent;
-        #   `rejected_connections`: TCP connections beyond `tcp_per_client`
+        #   {UDPPort::ENDLESS} or from the server's own port number; `ignored`: the excepted datagrams, and messages
+        #   that are not queries; `errors`: queries that the server rejected without calling the block; `refused`:
+        #   queries that were refused because too many were running; `late`: queries that the block had not answered at
+        #   the deadline; `dropped`: responses that were not sent because of the rate limit; `truncated`: responses that
+        #   were truncated because of the rate limit or because too many UDP queries were running; `unsent`: responses
+        #   that could not be sent; `rejected_connections`: TCP connections beyond `tcp_per_client`
         attr_reader :statistics
 
         # @param addresses [Array<String>] `address:port` to listen on, over UDP and TCP; port 0: any free port
@@ -79,7 +79,7 @@ module Heddle
           @ports = []
         end
 
-        # Serves until {close} is called or the task is cancelled.
+        # Serves until {#close} is called or the task is cancelled.
         #
         # @yieldparam server [self] called when the server listens
         # @raise [SystemCallError] when an address can't be listened on
@@ -98,7 +98,7 @@ module Heddle
           nil
         end
 
-        # Stops listening, and makes {run} return. Running queries get no response.
+        # Stops listening, and makes {#run} return. Running queries get no response.
         def close
           @in_flight.each_value { |alarm| @alarms.remove(alarm) }
           @in_flight.clear

@@ -88,7 +88,7 @@ module Heddle
           end
         end
 
-        # The connection that is closed for a new one, so that a few addresses can't occupy all connections.
+        # The session whose connection is closed for a new one, so that a few addresses can't occupy all connections.
         def longest_idle = @sessions.each_key.select(&:idle?).min_by(&:idle_until)
 
         # Starts a session, or closes the connection at once if the client has too many connections.
@@ -124,7 +124,8 @@ module Heddle
           forget(session)
         end
 
-        # Called when a session's task has failed. A task without memory for its fiber fails before it begins.
+        # Called when a session's task has failed. A task without memory for its fiber fails before it begins, so its
+        # session is finished here.
         def note_failure(task, error)
           finish(@sessions.key(task)) if @sessions.value?(task)
           Events.report(:task_failed, task: task, error: ErrorText.full(error))

@@ -9,7 +9,8 @@ module Heddle
 
         # Maximum number of running queries on one connection. At the limit, reading stops until a query is done.
         MAX_QUERIES = 64
-        # Bytes that are read at once; other fibers run before the next read. A client may send messages of no bytes.
+        # Bytes that are read at once; other fibers run before the next read. Small, because a client may send messages
+        # of no bytes: 512 bytes contain up to 256 of these.
         READ_SIZE = 512
 
         # @return [String] 4 or 16 bytes
@@ -45,7 +46,7 @@ module Heddle
         # @return [Boolean] whether the session runs, and has no running query
         def idle? = !@task.nil? && @running.empty?
 
-        # Ends {run} at its next wait. Makes room for another connection at once.
+        # Ends {#run} at its next wait. Makes room for another connection at once.
         def close
           @task&.cancel
           @task = nil

@@ -9,8 +9,9 @@ module Heddle
       class UDPPort
         # Bytes; larger than any valid query, so that a truncated datagram counts as malformed.
         MAX_QUERY = 4_096
-        # Source ports that are ignored. Services that reply to any datagram use them (echo, discard, daytime, qotd,
-        # chargen, time), so a forged query could start an endless exchange. Nothing can be sent to port 0.
+        # Source ports whose datagrams are ignored. Some belong to services that reply to any datagram (echo, daytime,
+        # qotd, chargen, time), so a forged query could start an endless exchange. The service on port 9 (discard) reads
+        # no response, and nothing can be sent to port 0.
         ENDLESS = [0, 7, 9, 13, 17, 19, 37].freeze
 
         # The sender of a datagram.

@@ -23,7 +23,8 @@ module Heddle
         FLAGS = { "rotate" => :rotate, "use-vc" => :use_vc, "no-aaaa" => :no_aaaa }.freeze
 
         # @param path [String] path of a resolv.conf, which is read again when it changes
-        # @param nameservers [Array<Array(String, Integer)>, nil] replace the file, together with the options
+        # @param nameservers [Array<Array(String, Integer)>, nil] replace the file, together with the options; nil: the
+        #   file is used, and the options are ignored
         # @return [#value] an object whose `value` is the current Configuration
         def self.source(path, nameservers, options)
           return WatchedFile.new(path) { |text| parse(text, path) } unless nameservers

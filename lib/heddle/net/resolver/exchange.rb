@@ -3,9 +3,9 @@
 module Heddle
   module Net
     class Resolver
-      # Sends several questions to one name server at the same time and collects the replies. The time limit applies to
-      # all questions over UDP together, and again to each question over TCP. Over UDP, every exchange uses a new
-      # socket, and so a new source port (RFC 5452).
+      # Sends several questions to one name server and collects the replies: over UDP, all questions at the same time;
+      # over TCP, one after the other. The time limit applies to all questions over UDP together, and again to each
+      # question over TCP. Over UDP, every exchange uses a new socket, and so a new source port (RFC 5452).
       #
       # @api private
       class Exchange
@@ -110,8 +110,8 @@ module Heddle
           converse(connector.connect(deadline:), query, deadline)
         end
 
-        # Keeps the connection if the reply was received. Otherwise closes it, because a late reply could be mistaken
-        # for the reply to another question.
+        # Keeps the connection if the reply was received and there is room. Without a reply, the connection must be
+        # closed: a late reply could be mistaken for the reply to another question.
         def converse(connection, query, deadline)
           connection.deadline = deadline
           connection.write([query.bytes.bytesize].pack("n") << query.bytes)

@@ -90,7 +90,8 @@ module Heddle
           return absent if absent && answers.each_value.all? { |answer| answer.addresses.empty? }
 
           found, empty = answers.values.partition { |answer| answer.addresses.any? }
-          # An empty answer without an SOA record may not be cached, but the addresses may.
+          # An answer without addresses and without an SOA record must not be cached (its TTL is 0). The addresses of
+          # the other type are cached nevertheless.
           ttls = found.map(&:ttl) + empty.map(&:ttl).reject { |ttl| ttl.zero? && found.any? }
           ttls << PARTIAL_TTL if answers.size < wanted && found.any?
           FoundAddresses.new(addresses: found.flat_map(&:addresses).uniq.freeze, ttl: ttls.min || 0)

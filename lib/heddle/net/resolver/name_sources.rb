@@ -6,7 +6,7 @@ module Heddle
       # The sources of host names and their order, from the `hosts` line of nsswitch.conf(5). Frozen.
       #
       # Heddle itself uses the hosts file and DNS. Every other source is a library that only libc can call. When the
-      # next source is such a library and may have the name, libc does the lookup in it and in all later sources.
+      # next source is such a library and may have the name, libc does the lookup, in all sources.
       #
       # @api private
       class NameSources
@@ -29,7 +29,7 @@ module Heddle
           return usual unless line
 
           words = line.split(":", 2).last.scan(/\[[^\]]*\]|[^\s\[]+/)
-          # An action such as [NOTFOUND=return] after Heddle's own sources is rare, so the lookup is left to libc.
+          # An action such as [NOTFOUND=return] after `files` or `dns` is rare, so all lookups are left to libc.
           return libc_only if words.each_cons(2).any? { |word, action| OURS.key?(word) && action.start_with?("[") }
 
           new(words.reject { |word| word.start_with?("[") })

@@ -12,13 +12,14 @@ module Heddle
       # @api private
       class Query
         RECURSION_DESIRED = 0x0100
-        # Maximum number of addresses to read from a response. More are not needed, and reading 64 KiB takes 50 ms.
+        # Maximum number of answers to read from a response to a question for addresses. More are not needed, and
+        # reading 64 KiB takes 50 ms.
         MAX_ADDRESSES = 512
 
         attr_reader :question, :id, :bytes, :max_answers
 
         # @param question [DNS::Question]
-        # @param except [Integer, nil] an id that must not be used, because another question on the same socket has it
+        # @param except [Integer, nil] the id of another question on the same socket, which this question must not have
         # @param flags [Integer] the header's flags
         # @param edns [DNS::EDNS, nil] nil: without EDNS
         # @param max_answers [Integer, nil] maximum number of answers to read from the reply; nil: all

@@ -34,7 +34,7 @@ module Heddle
         class Flight
           def initialize
             @askers = 0
-            # Contains the baton (`true`) while no fiber has it. Closed when there is a result.
+            # Contains the baton (`true`) while no fiber has it. Closed when there is a result or an error.
             @baton = Thread::Queue.new.push(true)
           end
 
@@ -65,7 +65,7 @@ module Heddle
             @baton.push(true) unless @baton.closed?
           end
 
-          # @return [true, nil] nil: there is a result
+          # @return [true, nil] nil: there is a result or an error
           def take_baton
             taken = false
             baton = @baton.pop

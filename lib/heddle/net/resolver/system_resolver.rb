@@ -50,8 +50,8 @@ module Heddle
           answer.pop || raise(SocketError, "getaddrinfo: the thread that looked up #{name} was killed")
         end
 
-        # A queue passes the answer on. Thread#value is not used, because in Ruby 3.3 Thread#join may return at any
-        # wake-up (Bug #13532).
+        # The queue `answer` gets the result. Thread#value is not used, because in Ruby 3.3 Thread#join, which it
+        # calls, may return at any wake-up (Bug #13532).
         def start(name, answer)
           Thread.new do
             answer.push(@lookup.call(name))

@@ -7,9 +7,9 @@ module Heddle
       # The files of the certificates are checked at most once a second. If one has changed, all files are read again.
       # If a new certificate can't be used, the old ones remain in use.
       #
-      # In single-process mode, the serving process checks the files when a client connects. A master calls {#share}
-      # once and then {#refresh} regularly. Then only the master reads the files, and its child processes use what it
-      # has read.
+      # In single-process mode, the serving process checks the files when a client connects. In cluster mode, only the
+      # master reads the files, and its child processes use what it has read: the master calls {#share} once and then
+      # {#refresh} regularly.
       class Certificates
         include MonotonicClock
 
@@ -24,7 +24,7 @@ module Heddle
         PROTOCOLS = %w[h2 http/1.1 http/1.0].freeze
         private_constant :CHECK_INTERVAL, :DAY, :EXPIRY_NOTICE, :SHARED_LIMIT
 
-        # What {#load} has read from the files, and the stamp of each file (see {KeyFiles.stamp}).
+        # What {#load} has read from the files. `stamp` has the stamp of each file (see {KeyFiles.stamp}).
         Loaded = Data.define(:credentials, :contexts, :stamp) do
           def same?(other) = credentials.dump == other.credentials.dump
         end

@@ -13,7 +13,7 @@ module Heddle
         }.freeze
         private_constant :MODES
 
-        # @return [ClientCheck] a check that asks for no certificate
+        # @return [ClientCheck] for a listener that asks clients for no certificate
         def self.none = new(:none, nil)
 
         # @param mode [Symbol] `:none`; `:optional`: check a certificate if the client sends one; `:required`

@@ -9,9 +9,10 @@ module Heddle
   module Net
     class TLS
       # The TLS settings of clients: the trusted authorities, the client's certificate, and the sessions to resume.
-      # Several threads may use it.
+      # Several threads may use one context.
       class ClientContext
-        # Maximum number of sessions for one set of options; the oldest session is dropped first.
+        # Maximum number of sessions for one set of options, one for each server. The session of the server that was
+        # added first is dropped first.
         SESSIONS = 256
         # Maximum number of sets of options with contexts and sessions; the least recently used set is dropped first.
         MAX_CONTEXTS = 256
