@@ -22,9 +22,6 @@ module Heddle
     # wasmtime), a recursive lock (mini_racer).
     NOT_REENTRANT = %w[nokogiri/nokogiri ffi_c wasmtime_rb mini_racer_extension].freeze
 
-    @reentrant = REENTRANT
-    @not_reentrant = NOT_REENTRANT
-
     class << self
       # @return [Array<String>] libraries in whose callbacks fibers may be preempted
       attr_reader :reentrant
@@ -60,6 +57,6 @@ module Heddle
                              "\"nokogiri/nokogiri\", but is #{name.inspect}"
       end
     end
-    self.reentrant = REENTRANT
+    list(REENTRANT, NOT_REENTRANT)
   end
 end
