@@ -223,13 +223,13 @@ module Heddle
           query.transport == :udp && @datagrams >= [@queries * 3 / 4, 1].max && !query.from?(@exempt)
         end
 
-        # @return [Object, nil] the query's alarm; nil: the query was not running
+        # Does nothing if the query is not running.
         def remove(query)
           alarm = @in_flight.delete(query) or return
+          @alarms.remove(alarm)
           @datagrams -= 1 if query.transport == :udp
           key = query.source_key
           @clients.delete(key) if (@clients[key] -= 1) == 0
-          alarm
         end
 
         def serve(query)
@@ -240,8 +240,7 @@ module Heddle
           query.respond(:SERVFAIL)
           @on_error.call(e, query)
         ensure
-          alarm = remove(query)
-          @alarms.remove(alarm) if alarm
+          remove(query)
         end
 
         # Sends SERVFAIL, and cancels the program's work on the query. Concurrency::Alarms calls this method, so it must
