@@ -10,12 +10,11 @@ module Heddle
       module Literal
         # A host of this shape is never sent to a name server. libc decides whether it is a valid address.
         SHAPE = /:|\A(?:0x\h+|\d+)(?:\.(?:0x\h+|\d+)){0,3}\z/i
-        PLAIN = /\A(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!\z)|\z)){4}\z/
 
         # @param host [String]
         # @return [Array<String>, nil] the address; empty: it looks like an address but is invalid; nil: it is a name
         def self.parse(host)
-          return [host.dup.freeze].freeze if PLAIN.match?(host)
+          return [host.dup.freeze].freeze if DNS::AddressText::IPV4.match?(host)
           return nil unless SHAPE.match?(host)
 
           # With AI_NUMERICHOST, Ruby does not call the scheduler's hook address_resolve again, and libc does no lookup.

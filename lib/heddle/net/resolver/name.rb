@@ -9,7 +9,6 @@ module Heddle
       class Name
         # RFC 1035, section 2.3.4: 255 bytes in wire format, without the first length octet and the final zero.
         MAX_LENGTH = 253
-        MAX_LABEL = 63
 
         # Names that RFC 6761 and RFC 7686 reserve. They must not be sent to name servers.
         NEVER_ASKED = /(?:\A|\.)(?:localhost|invalid|onion)\z/
@@ -30,7 +29,7 @@ module Heddle
         def self.valid?(text)
           return false if text.empty? || text.bytesize > MAX_LENGTH || FORBIDDEN.match?(text)
 
-          text.split(".", -1).all? { |label| label.bytesize.between?(1, MAX_LABEL) }
+          text.split(".", -1).all? { |label| label.bytesize.between?(1, DNS::Name::MAX_LABEL) }
         end
 
         def initialize(text, absolute)
