@@ -40,8 +40,6 @@ module Heddle
 
       # Alternates between IPv6 and IPv4, beginning with the family of the first address (RFC 8305, section 4).
       def interleave(addresses)
-        return addresses.dup if addresses.size == 1
-
         first, second = addresses.partition { |address| address.afamily == addresses.first.afamily }
         first.zip(second).flatten.compact + (second[first.size..] || [])
       end
