@@ -94,19 +94,20 @@ static void epoll_close(heddle_selector *selector)
     free(self);
 }
 
-static int register_fd(epoll_selector *self, int fd, struct epoll_event *event)
+static int register_fd(epoll_selector *self, int fd, uint32_t events)
 {
+    struct epoll_event event = {.events = events, .data.u64 = (uint64_t)fd};
     heddle_fd_entry *entry = heddle_fd_table_find(&self->table, fd);
     int first = entry->registered ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
 
-    if (epoll_ctl(self->fd, first, fd, event) == 0) {
+    if (epoll_ctl(self->fd, first, fd, &event) == 0) {
         entry->registered = 1;
         return 0;
     }
     /* `registered` was wrong: the descriptor was closed and its number reused, or a duplicate is still registered. */
     if (errno == ENOENT || errno == EEXIST) {
         int second = first == EPOLL_CTL_MOD ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
-        if (epoll_ctl(self->fd, second, fd, event) == 0) {
+        if (epoll_ctl(self->fd, second, fd, &event) == 0) {
             entry->registered = 1;
             return 0;
         }
@@ -125,11 +126,7 @@ static int epoll_arm(heddle_selector *selector, heddle_waiter *waiter)
         return -ENOMEM;
 
     uint32_t trigger = waiter->mode == HEDDLE_PERSISTENT ? EPOLLET : EPOLLONESHOT;
-    struct epoll_event event = {
-        .events = to_epoll(waiter->events | heddle_fd_entry_events(entry)) | trigger,
-        .data.u64 = (uint64_t)waiter->fd,
-    };
-    int result = register_fd(self, waiter->fd, &event);
+    int result = register_fd(self, waiter->fd, to_epoll(waiter->events | heddle_fd_entry_events(entry)) | trigger);
     if (result == -EPERM && (waiter->events & (HEDDLE_READABLE | HEDDLE_WRITABLE)))
         return waiter->events & (HEDDLE_READABLE | HEDDLE_WRITABLE); /* regular files are always ready */
     if (result < 0)
@@ -212,11 +209,7 @@ static void epoll_harvest(heddle_selector *selector)
 
         /* A one-shot event disarms the descriptor for all its waiters, so it is armed again for the remaining ones. */
         if (entry->waiters && !persistent) {
-            struct epoll_event event = {
-                .events = to_epoll(heddle_fd_entry_events(entry)) | EPOLLONESHOT,
-                .data.u64 = (uint64_t)fd,
-            };
-            int result = register_fd(self, fd, &event);
+            int result = register_fd(self, fd, to_epoll(heddle_fd_entry_events(entry)) | EPOLLONESHOT);
             if (result == -EPERM) /* the descriptor's number now belongs to a regular file */
                 heddle_fd_entry_deliver(entry, HEDDLE_READABLE | HEDDLE_WRITABLE);
             else if (result < 0)
