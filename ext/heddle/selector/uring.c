@@ -42,7 +42,7 @@ typedef struct {
 
 /* -- submission -------------------------------------------------------------------------------------------------- */
 
-static void harvest_completions(uring_selector *self);
+static void uring_harvest(heddle_selector *selector);
 
 static struct io_uring_sqe *next_submission(uring_selector *self)
 {
@@ -54,7 +54,7 @@ static struct io_uring_sqe *next_submission(uring_selector *self)
         int result = heddle_ring_enter(&self->ring, 0, 0);
         if (result < 0 && result != -EBUSY && result != -EAGAIN && result != -EINTR)
             return NULL;
-        harvest_completions(self);
+        uring_harvest(&self->base);
         if (tries == 1000)
             return NULL;
     }
@@ -284,8 +284,9 @@ static void deliver_completion(uring_selector *self, const struct io_uring_cqe *
     waiter->fn(waiter, result, (poll ? 0 : HEDDLE_COMPLETION) | (more ? HEDDLE_MORE : 0));
 }
 
-static void harvest_completions(uring_selector *self)
+static void uring_harvest(heddle_selector *selector)
 {
+    uring_selector *self = (uring_selector *)selector;
     /*
      * Advances the head before each callback, because a callback may submit an operation, which may call this function
      * again.
@@ -298,11 +299,6 @@ static void harvest_completions(uring_selector *self)
         atomic_store_explicit(self->ring.cq_head, head + 1, memory_order_release);
         deliver_completion(self, &cqe);
     }
-}
-
-static void uring_harvest(heddle_selector *selector)
-{
-    harvest_completions((uring_selector *)selector);
 }
 
 static bool uring_pending(heddle_selector *selector)
@@ -320,7 +316,7 @@ static int uring_poll(heddle_selector *selector)
 {
     uring_selector *self = (uring_selector *)selector;
     int result = heddle_ring_needs_enter(&self->ring) ? tolerate_busy(heddle_ring_enter(&self->ring, 0, 0)) : 0;
-    harvest_completions(self);
+    uring_harvest(selector);
     return result;
 }
 
