@@ -152,16 +152,14 @@ static void probe_thread(heddle_heartbeat *heartbeat)
     watch.settings.ask();
 }
 
-/* Marks a heartbeat that takes too long as late. */
+/* Called for a heartbeat that has lasted too long. Marks it as late, or updates its lost time if it is late already. */
 static void judge_heartbeat(heddle_heartbeat *heartbeat, int64_t now)
 {
-    if (atomic_load(&heartbeat->verdict) != HEDDLE_IN_TIME) {
-        atomic_store_explicit(&heartbeat->late_lost, heartbeat->lost, memory_order_relaxed);
+    atomic_store_explicit(&heartbeat->late_lost, heartbeat->lost, memory_order_relaxed);
+    if (atomic_load(&heartbeat->verdict) != HEDDLE_IN_TIME)
         return;
-    }
     heartbeat->late_since = heartbeat->since;
     heartbeat->late_at = now;
-    atomic_store_explicit(&heartbeat->late_lost, heartbeat->lost, memory_order_relaxed);
     atomic_store(&heartbeat->verdict, HEDDLE_LATE);
 }
 
