@@ -5,10 +5,10 @@ module Heddle
     # The statistics of this process's pools: {Heddle::Pool}, Active Record and Sequel. Any thread may call {all}.
     module Pools
       class << self
-        # @return [Array<Hash{Symbol => Object}>] for each pool `pool` (a unique name), `library`, `limit`, `size`,
-        #   `busy`, `idle`, `waiting`. If they can be counted for the library, also `created`, `closed`, `timeouts`,
-        #   `waits`, `wait_seconds`, `held_seconds`, `nested`, `held_while_waiting`. With a limit for all workers, also
-        #   `max_total` and `size_total`.
+        # @return [Array<Hash{Symbol => Object}>] for each pool `library`, `pool` (a name, unique in its library),
+        #   `limit`, `size`, `busy`, `idle`, `waiting`. If they can be counted for the library, also `created`,
+        #   `closed`, `timeouts`, `waits`, `wait_seconds`, `held_seconds`, `nested`, `held_while_waiting`. With a limit
+        #   for all workers, also `max_total` and `size_total`.
         def all = unique(own + active_record + sequel)
 
         private

@@ -33,8 +33,8 @@ module Heddle
         @default ||= new
       end
 
-      # The statistics of each origin that this process has connected to, summed over all clients. Any thread may
-      # call this method.
+      # The statistics of each origin that this process uses, summed over all clients. An origin that has had no
+      # connection for a minute is left out, and its counters are lost. Any thread may call this method.
       #
       # - Current numbers: `open` and `idle` connections; requests `waiting` for a connection.
       # - Counters: `requests`; `opened` connections; `waits` for a connection; `stale` connections: those that a

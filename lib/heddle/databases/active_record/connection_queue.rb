@@ -28,7 +28,7 @@ module Heddle
         # @api private
         def heddle_needs_connection? = @heddle_waiting.to_i > @queue.size
 
-        # The connections that {MaxTotal#close} closes at their check-in. The queue wakes no fiber for such a one.
+        # The connections that {MaxTotal#close} closes at their check-in. The queue wakes no fiber for these.
         #
         # @api private
         def heddle_leaving = @heddle_leaving ||= {}.compare_by_identity

@@ -54,7 +54,7 @@ module Heddle
           return piece unless piece && @deadline && MonotonicClock.now >= @deadline
 
           # A carrier checks the deadline only where it waits. If the server always has more to send, it never waits.
-          raise TotalTimeoutError, "#{@origin} sent its response for too long"
+          raise TotalTimeoutError, "#{@origin} did not send its whole response in time"
         end
 
         # @return [Array<String>, nil] the fields after the body: names (in lower case) and values, alternating

@@ -72,7 +72,7 @@ module Heddle
           over
         end
 
-        # Called when the server requires HTTP/1.1 for all further requests.
+        # Called when the server has required HTTP/1.1. All further requests use it.
         # @return [void]
         def refuse
           @lock.synchronize do

@@ -63,7 +63,7 @@ module Heddle
           while left.positive?
             piece = @source.read([left, PIECE].min)
             raise IOError, "the body ended #{left} bytes short of its size (#{@size})" if piece.nil? || piece.empty?
-            raise IOError, "the body's read returned more bytes than requested" if piece.bytesize > left
+            raise IOError, "the body object's `read` returned more bytes than requested" if piece.bytesize > left
 
             left -= piece.bytesize
             yield piece

@@ -25,7 +25,7 @@ module Heddle
           @process = Process.pid
           @base = base && parse(base.to_s)
           @prefix = @base ? @base.path.delete_suffix("/") : ""
-          raise ArgumentError, "base #{base.inspect} has a query or a fragment" if @base&.query || @base&.fragment
+          raise ArgumentError, "base #{base.inspect} must have no query or fragment" if @base&.query || @base&.fragment
         end
 
         # @param url [String, URI]
