@@ -46,7 +46,7 @@ module Heddle
     # @param secret [String, nil] the key that signs the parameters of pages, at least 32 bytes. nil: a random key;
     #   with it, open pages reload themselves after each reload of the server. Several machines need the same key.
     # @yieldparam env [Hash] the env of a request
-    # @yieldreturn [Object, nil] the owner of the page, such as the user's ID; other users can't connect to the page
+    # @yieldreturn [Object, nil] identifies the page's user, such as an ID; other users can't connect to the page
     def initialize(page, secret: nil, &user)
       raise ArgumentError, "the secret has #{secret.bytesize} bytes, but needs at least 32: use SecureRandom.hex(32)" if
         secret && Arguments.string("secret:", secret).bytesize < 32

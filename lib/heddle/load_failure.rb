@@ -3,8 +3,8 @@
 require "heddle/printable_text"
 
 module Heddle
-  # Builds the message about a library that can't be loaded, because its gem is missing, or its extension was built for
-  # another Ruby.
+  # Builds the message about a library that can't be loaded, for example because its gem is missing, or because its
+  # extension was built for another Ruby.
   #
   # @api private
   class LoadFailure

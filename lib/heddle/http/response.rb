@@ -174,13 +174,14 @@ module Heddle
         @exchange.send_end(@head)
       end
 
-      # Turns the connection into an event stream, which needs no fiber and lasts until the client leaves. The head was
-      # already sent.
+      # Turns the connection (with HTTP/2, the request's stream) into an event stream, which needs no fiber and lasts
+      # until the client leaves. The head was already sent.
       # @param settings [Array] see {EventStream#connection_settings}
-      # @return [Boolean] false: not possible; nothing has changed
+      # @return [Boolean] false: not possible now, so nothing has changed
       def stream_events(settings) = @finished = @exchange.stream_events(@status, *settings)
 
-      # Turns the connection into a WebSocket or an event stream with callbacks. The head was already sent.
+      # Turns the connection (with HTTP/2, the request's stream) into a WebSocket or an event stream with callbacks. The
+      # head was already sent.
       # @param handler [Object]
       # @param callbacks [Rack::SocketCallbacks]
       # @param kind [Symbol] :plain, :deflated (permessage-deflate was negotiated), or :events for an event stream

@@ -16,7 +16,7 @@ module Heddle
 
       # @param live [Live]
       # @param user [String, nil] the user of the request that has opened the socket
-      # @param owner [String] the user, or the client's network; limits apply to each owner
+      # @param owner [String] the user, or the client's network, see {Live#leave}
       def initialize(live, user, owner)
         @live = live
         @user = user

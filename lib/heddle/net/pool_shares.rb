@@ -80,7 +80,7 @@ module Heddle
 
       # @param name [String] name of the pool, the same in all workers
       # @param total [Integer] maximum number of resources of all workers together
-      # @return [Share, nil] nil in a child process of the worker, which has no slot in the scoreboard
+      # @return [Share, nil] nil in a process that the worker has forked: that process has no slot in the scoreboard
       # @raise [ArgumentError]
       def open(name, total)
         return unless @process == Process.pid

@@ -73,8 +73,8 @@ module Heddle
       #
       # @param host [String] a name or a numeric address; with a trailing dot, the search list is not used
       # @return [Array<String>] numeric addresses (frozen); empty if the name does not exist or has no address
-      # @raise [ResolutionError] (a Socket::ResolutionError with EAI_AGAIN) when no name server has responded, or all
-      #   have failed
+      # @raise [ResolutionError] (a Socket::ResolutionError with EAI_AGAIN) when every name server has failed or not
+      #   responded
       def addresses(host)
         host = Arguments.string("the host", host)
         literal = Literal.parse(host)
@@ -91,7 +91,7 @@ module Heddle
       # @return [Array<DNS::Record>] the records of this type, after following aliases; empty if there are none. Their
       #   TTLs are reduced by the time that they have been in the cache
       # @raise [ArgumentError] for an invalid type
-      # @raise [ResolutionError] when no name server has answered
+      # @raise [ResolutionError] when every name server has failed or not responded
       def records(name, type)
         DNS::Codes.type_number(type)
         parsed = Name.parse(Arguments.string("the name", name))
@@ -148,8 +148,8 @@ module Heddle
       end
 
       # Yields each candidate of the search list until the block finds something, even if the servers failed for an
-      # earlier one. Stops when a server has not responded at all, because each further candidate would wait for that
-      # server again.
+      # earlier candidate. Stops when a server has not responded at all, because each further candidate would wait for
+      # that server again.
       def search(name, configuration)
         failure = nil
         name.candidates(configuration).each do |candidate|

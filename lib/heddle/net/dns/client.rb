@@ -26,14 +26,15 @@ module Heddle
         CHECKING_DISABLED = Message::FLAGS[:checking_disabled]
 
         # @param servers [Array<String>] numeric addresses, each with `:port` unless the port is 53; without an address,
-        #   the client uses the servers in resolv.conf, and its options instead of `timeout`, `attempts` and `options`
+        #   the client takes the servers from resolv.conf, which then replaces `timeout`, `attempts` and `options`, too
         # @param timeout [Numeric] seconds to wait for the response of a server
         # @param attempts [Integer] maximum number of attempts for each server
         # @param cache_size [Integer] approximate maximum bytes of cached answers; 0: cache nothing
         # @param min_ttl [Integer] minimum seconds to cache an answer, even if its TTL is lower
         # @param max_ttl [Integer] maximum seconds to cache an answer
-        # @param options [Hash] `rotate:`, `use_vc:` (TCP only)
-        # @param configuration [#value, nil] replaces `servers`; #value returns a {Resolver::Configuration}
+        # @param options [Hash] `rotate:` (each lookup starts with a random server), `use_vc:` (TCP only)
+        # @param configuration [#value, nil] replaces `servers`, `timeout`, `attempts` and `options`; #value returns a
+        #   {Resolver::Configuration}
         # @param clock [#call, nil] returns seconds of a monotonic clock
         # @raise [ArgumentError] when a server is not a numeric address
         def initialize(*servers, timeout: 5, attempts: 2, cache_size: CACHE_SIZE, min_ttl: 0, max_ttl: Cache::MAX_TTL,
@@ -53,7 +54,8 @@ module Heddle
         # @return [Array<Record>] the records of this type, after following aliases; empty if there are none. Their TTLs
         #   are reduced by the time that they have been in the cache
         # @raise [ArgumentError] for an invalid type or name
-        # @raise [Resolver::ResolutionError] (a Socket::ResolutionError with EAI_AGAIN) when no server has answered
+        # @raise [Resolver::ResolutionError] (a Socket::ResolutionError with EAI_AGAIN) when every server has failed or
+        #   not responded
         def records(name, type)
           name = Question.of(name, type).name
           Codes.type_number(type)
@@ -78,7 +80,7 @@ module Heddle
         # @param dnssec [Boolean] whether to request DNSSEC records, too (the DO bit)
         # @param checking_disabled [Boolean] whether to set the CD bit
         # @return [Message] a response with the RCODE NOERROR or NXDOMAIN
-        # @raise [Resolver::ResolutionError] when no server has sent such a response
+        # @raise [Resolver::ResolutionError] when every server has failed or not responded
         def lookup(name, type, dnssec: false, checking_disabled: false)
           key = [name, type, dnssec, checking_disabled]
           answer = cached(key) || @flights.share(key) { ask(key) }

@@ -122,7 +122,8 @@ module Heddle
           def to_s = "#{flags} #{tag} #{Data.quote(value)}"
         end
 
-        # Processor and operating system; also the answer to ANY queries (RFC 8482).
+        # Processor and operating system (RFC 1035, section 3.3.2). {Query#forward} answers ANY queries with it (RFC
+        # 8482).
         HINFO = ::Data.define(:cpu, :os) do
           def self.read(reader, _length) = new(reader.character_string.freeze, reader.character_string.freeze)
 

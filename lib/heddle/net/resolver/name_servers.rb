@@ -21,7 +21,7 @@ module Heddle
 
         # @param name [String] a fully qualified name
         # @return [FoundAddresses] addresses of all types together
-        # @raise [ResolutionError] when no server has answered
+        # @raise [ResolutionError] when every server has failed or not responded
         def addresses(name)
           types = @configuration.types
           answers = types.zip(ask(name, types).values_at(*types)).to_h.compact
@@ -34,7 +34,7 @@ module Heddle
         # @param name [String] the name, for the error message
         # @yieldreturn [Query] the question, with a new id for each attempt
         # @return [Reply] the first complete reply without an error
-        # @raise [ResolutionError] when no server has answered
+        # @raise [ResolutionError] when every server has failed or not responded
         def reply(name)
           ask_servers(name, -> { [yield] }) do |exchange|
             exchange.replies.each_value.find { |reply| !reply.failed? && !reply.truncated? }
@@ -99,7 +99,7 @@ module Heddle
 
         def failure(name, troubles)
           tried = troubles.map { |server, trouble| "#{server.ip_address} port #{server.ip_port}: #{trouble}" }
-          "getaddrinfo: no name server has answered for #{name.inspect} (#{tried.join("; ")}; " \
+          "getaddrinfo: no name server could resolve #{name.inspect} (#{tried.join("; ")}; " \
             "#{@configuration.attempts} attempts each); check the name servers in #{@configuration.origin}"
         end
       end

@@ -3,8 +3,8 @@
 module Heddle
   module Net
     class Resolver
-      # Raised when no name server has answered. As with libc's resolver, programs can rescue SocketError or
-      # Socket::ResolutionError; the error_code is EAI_AGAIN.
+      # Raised when every name server has failed or not responded. As with libc's resolver, programs can rescue
+      # SocketError or Socket::ResolutionError; the error_code is EAI_AGAIN.
       class ResolutionError < Socket::ResolutionError
         include Heddle::Error
 
