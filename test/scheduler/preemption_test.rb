@@ -434,6 +434,40 @@ class PreemptionTest < Minitest::Test
     assert_equal %i[computed slept struck], order
   end
 
+  # @return [Array<Symbol>] how far nested masks with these timings let the code run
+  def masked_twice(outer, inner, order = [])
+    Timeout.timeout(0.02, ArgumentError) do
+      Thread.handle_interrupt(ArgumentError => outer) do
+        Thread.handle_interrupt(inner) do
+          compute(0.1)
+          order << :inner
+        end
+        order << :outer
+        sleep 0.01
+        order << :slept
+      end
+    end
+  rescue ArgumentError
+    order << :timeout
+  end
+
+  def test_timeout_that_an_outer_mask_delays_is_not_raised_at_the_end_of_the_inner_one
+    blocking = { ArgumentError => :on_blocking }
+    at_sleep = %i[inner outer timeout]
+    cases = { [:on_blocking, blocking] => at_sleep, [:never, blocking] => %i[inner outer slept timeout],
+              [:on_blocking, { ArgumentError => :never }] => at_sleep,
+              [:on_blocking, { IOError => :immediate }] => at_sleep, [:immediate, blocking] => %i[inner timeout] }
+    cases.each do |timings, expected|
+      order = []
+      scheduled do
+        Fiber.schedule { masked_twice(*timings, order) }
+        compute(0.15)
+      end
+
+      assert_equal expected, order, timings.inspect
+    end
+  end
+
   def test_heddle_timeout_is_raised_at_waits_only
     reached = false
     assert_raises(Heddle::TimeoutError) do

@@ -156,8 +156,9 @@ void heddle_fiber_keep_error(heddle_fiber *fiber);
  */
 void heddle_fiber_fire_passed_timeouts(heddle_fiber *fiber);
 /*
- * Raises one of the exceptions that are pending for the park's owner: `delivered_error`, else `interrupt`, else the
- * exception of the outermost passed timeout that may be raised now. Returns if there is none.
+ * Raises one of the exceptions that are pending for the park's owner: `delivered_error` unless an interrupt mask with
+ * :never delays it, else `interrupt`, else the exception of the outermost passed timeout that may be raised now.
+ * Returns if there is none.
  */
 void heddle_park_raise_pending(heddle_park *park);
 /*
@@ -170,7 +171,7 @@ VALUE heddle_timeout_exception(heddle_timeout *timeout); /* runs Ruby code */
 void heddle_fiber_raise_pending(heddle_loop *loop, VALUE fiber);
 /*
  * Raises `delivered_error`, or else the exception of a time limit that an interrupt mask with :never has delayed,
- * unless another such mask still delays the time limit. Cancellations, and time limits that no mask has delayed, are
+ * unless another mask still delays it. Cancellations, and time limits that no mask has delayed, are
  * not raised here: code between two waits does not expect them.
  */
 void heddle_fiber_raise_delayed(heddle_loop *loop, VALUE fiber);

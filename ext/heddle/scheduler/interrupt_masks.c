@@ -30,10 +30,9 @@ static bool mask_holds(const heddle_interrupt_mask *mask, VALUE waiting)
     return waiting != mask->owner->fiber || mask->fiber == waiting;
 }
 
-bool heddle_interrupt_masked(const heddle_fiber *fiber, VALUE waiting, VALUE exception)
+/* Returns the timing of the innermost block that concerns the exception, or Qnil if there is none. */
+static VALUE mask_timing(const heddle_fiber *fiber, VALUE waiting, VALUE exception)
 {
-    if (!fiber->masks)
-        return false;
     VALUE exception_class = RB_TYPE_P(exception, T_CLASS) ? exception : rb_obj_class(exception);
     for (const heddle_interrupt_mask *mask = fiber->masks; mask; mask = mask->outer) {
         if (!mask_holds(mask, waiting))
@@ -41,9 +40,20 @@ bool heddle_interrupt_masked(const heddle_fiber *fiber, VALUE waiting, VALUE exc
         mask_search search = {.exception_class = exception_class, .closest = Qundef, .timing = Qundef};
         rb_hash_foreach(mask->timings, compare_entry, (VALUE)&search);
         if (search.closest != Qundef)
-            return search.timing == ID2SYM(rb_intern("never"));
+            return search.timing;
     }
-    return false;
+    return Qnil;
+}
+
+bool heddle_interrupt_masked(const heddle_fiber *fiber, VALUE waiting, VALUE exception)
+{
+    return fiber->masks && mask_timing(fiber, waiting, exception) == ID2SYM(rb_intern("never"));
+}
+
+bool heddle_interrupt_delayed(const heddle_fiber *fiber, VALUE running, VALUE exception)
+{
+    VALUE timing = fiber->masks ? mask_timing(fiber, running, exception) : Qnil;
+    return !NIL_P(timing) && timing != ID2SYM(rb_intern("immediate"));
 }
 
 void heddle_fiber_drop_masks(heddle_fiber *fiber)
@@ -79,7 +89,7 @@ static VALUE call_block(VALUE data)
 
 /*
  * An exception that the block has delayed is raised at the block's end, as in Ruby, even if the block itself raises
- * another exception.
+ * another exception. It is not raised while an outer block delays it.
  */
 static VALUE end_block(VALUE data)
 {

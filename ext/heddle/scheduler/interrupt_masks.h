@@ -24,6 +24,8 @@ struct heddle_interrupt_mask {
  * `waiting`: the fiber in which the exception would be raised, `fiber` itself or one nested in it. Runs no Ruby code.
  */
 bool heddle_interrupt_masked(const heddle_fiber *fiber, VALUE waiting, VALUE exception);
+/* Does that block have :never or :on_blocking, so that code between two waits must not be interrupted? */
+bool heddle_interrupt_delayed(const heddle_fiber *fiber, VALUE running, VALUE exception);
 
 void heddle_fiber_mark_masks(const heddle_fiber *fiber);
 

@@ -4,6 +4,7 @@
  */
 
 #include "scheduler/fiber_interrupt.h"
+#include "scheduler/interrupt_masks.h"
 #include "scheduler/loop.h"
 
 VALUE heddle_timeout_exception(heddle_timeout *timeout)
@@ -39,7 +40,9 @@ void heddle_park_raise_pending(heddle_park *park)
 {
     heddle_fiber *fiber = park->owner;
     VALUE interrupt = fiber->interrupt;
-    if (fiber->delivered_error)
+    if (fiber->delivered_error && heddle_interrupt_masked(fiber, park->fiber, fiber->delivered_error))
+        heddle_fiber_keep_error(fiber);
+    else if (fiber->delivered_error)
         heddle_hooks.raise_delivered_error(fiber);
     if (interrupt != Qundef) {
         fiber->interrupt = Qundef;
@@ -86,11 +89,11 @@ void heddle_fiber_raise_delayed(heddle_loop *loop, VALUE fiber)
 {
     heddle_fiber *owner = heddle_fiber_current(loop);
     heddle_timeout *outermost = NULL;
-    if (owner->delivered_error)
+    if (owner->delivered_error && !heddle_interrupt_delayed(owner, fiber, owner->delivered_error))
         heddle_hooks.raise_delivered_error(owner);
     for (heddle_timeout *timeout = owner->timeouts; timeout; timeout = timeout->outer) {
         if (timeout->delayed && timeout->raised == Qundef && heddle_timeout_covers_wait(timeout, fiber) &&
-            !heddle_timeout_masked(timeout, fiber))
+            !heddle_timeout_masked(timeout, fiber) && !heddle_interrupt_delayed(owner, fiber, timeout->exception))
             outermost = timeout;
     }
     if (outermost) {
