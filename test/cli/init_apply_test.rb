@@ -125,6 +125,24 @@ class InitApplyTest < Minitest::Test
     assert_undone(files)
   end
 
+  def test_commands_name_every_address_unless_the_existing_configuration_sets_one
+    files = { "Gemfile" => "gem \"puma\"\n", "Procfile" => "web: bin/rails server\n" }
+    init
+    apply(files) # the file of `heddle init` sets no option
+
+    assert_equal "web: bundle exec heddle serve --bind 0.0.0.0", read("Procfile")
+    init("--undo")
+    apply(files.merge("config/heddle.rb" => "bind \"0.0.0.0\" if environment == \"production\"\n"))
+
+    assert_equal "web: bundle exec heddle serve", read("Procfile")
+  end
+
+  def test_existing_configuration_stays_and_the_output_names_the_way_to_replace_it
+    output = apply({ "config/puma.rb" => PUMA, "config/heddle.rb" => "port 1\n" })
+
+    assert_includes output, "config/heddle.rb was not changed; --force replaces it by a translation of config/puma.rb."
+  end
+
   def test_configuration_passes_heddle_check_in_every_environment
     apply(RAILS)
     found = %w[development test production staging].to_h do |environment|
@@ -174,7 +192,7 @@ class InitApplyTest < Minitest::Test
     path = "Gemfile"
     File.write(path, RAILS[path])
     installation = Heddle::CLI::InitCommand::Installation.new(platform: "darwin24")
-    report = installation.prepare(configured: true).apply.join("\n")
+    report = installation.prepare(bound: true).apply.join("\n")
 
     assert_equal "source \"x\"\n# Use the Puma web server [https://github.com/puma/puma]\n" \
                  "gem \"puma\", \">= 5.0\", group: %i[development test]\ngem \"jbuilder\"\n" \

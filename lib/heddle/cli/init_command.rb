@@ -59,12 +59,19 @@ module Heddle
       def apply(path)
         @from ||= Installation::PUMA if File.file?(Installation::PUMA)
         here = File.exist?(path)
-        installation = Installation.new(keep_puma: @keep_puma).prepare(configured: here || @from)
         writes = @from && (!here || @force)
+        installation = Installation.new(keep_puma: @keep_puma).prepare(bound: writes || (here && binds?(path)))
         status = writes ? write_configuration(path) : DONE
-        @output.puts("#{path} was not changed.") if here && !writes
+        translation = "; --force replaces it by a translation of #{@from}" if @from
+        @output.puts("#{path} was not changed#{translation}.") if here && !writes
         @output.puts("", *installation.apply, *files_of_environments, *(APPLIED if writes || installation.changed?))
         status
+      end
+
+      # @return [Boolean] whether the configuration file sets an address to listen on
+      def binds?(path)
+        nodes = SyntaxTree.nodes(SyntaxTree.parse(path, File.read(path)).value)
+        nodes.grep(Prism::CallNode).any? { |call| call.name == :bind }
       end
 
       # The notices about configuration files of single environments, which Puma reads in place of config/puma.rb.

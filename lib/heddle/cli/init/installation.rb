@@ -39,12 +39,12 @@ module Heddle
         end
 
         # Computes the changes without writing files.
-        # @param configured [Boolean] whether Heddle has or gets a configuration file. If so, the changed commands set
-        #   no address to listen on.
+        # @param bound [Boolean] whether Heddle's configuration file sets an address to listen on. If not, the changed
+        #   commands set one: Puma listens on every address by default, Heddle on localhost.
         # @return [self]
         # @raise [UsageError]
-        def prepare(configured:)
-          @bind = configured ? nil : "0.0.0.0"
+        def prepare(bound:)
+          @bind = bound ? nil : "0.0.0.0"
           edit_gemfile
           STARTS.each { |pattern, beginning| files(pattern).each { |path| edit_starts(path, beginning) } }
           files(TESTS).each { |path| edit_test(path) } unless @keep_puma
