@@ -41,8 +41,8 @@ module Heddle
       @backtrace = place.scrub.lines(chomp: true).freeze
     end
 
-    # @return [String, nil] "path:line in label", the innermost line of the application, else of a gem; nil if only
-    #   Ruby's and Heddle's own code ran, or no backtrace was taken
+    # @return [String, nil] "path:line in label" of the innermost frame in the application's code, or else in a gem's;
+    #   nil if only Ruby's and Heddle's own code ran, or no backtrace was taken
     def place
       frame = backtrace.find { |line| !helper?(line) && !line.start_with?(*GEMS) } ||
               backtrace.find { |line| !helper?(line) } or return
@@ -101,8 +101,8 @@ module Heddle
       "a wait in a callback of #{library}, during which no other fiber may run, because the library is not re-entrant"
     end
 
-    # Path prefixes of Ruby's standard library and of Heddle (except its demo). {#place} skips their frames, and returns
-    # the line of the application that called them.
+    # Path prefixes of Ruby's standard library and of Heddle. {#place} skips frames of such files, except those of
+    # Heddle's demo, and returns the line of the application that called them.
     HELPERS = ["<internal:", "#{RbConfig::CONFIG["rubylibdir"]}/", "#{__dir__}/"].freeze
     DEMO = "#{__dir__}/cli/demo".freeze
     GEMS = (defined?(Gem) ? [Gem.dir, *Gem.path].uniq : []).map { |path| "#{path}/" }.freeze

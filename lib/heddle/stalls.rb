@@ -92,7 +92,7 @@ module Heddle
         end
       end
 
-      # @return [Array<Stall>] the last 100 stalls, oldest first
+      # @return [Array<Stall>] the last 100 stalls, the oldest one first
       def recent
         collect { @recent.dup }
       end

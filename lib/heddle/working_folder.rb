@@ -70,6 +70,7 @@ module Heddle
       commit
     end
 
+    # Stays in the new folder: {#roll_back} does nothing from now on.
     # @return [void]
     def commit = @former = nil
 

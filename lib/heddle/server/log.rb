@@ -2,8 +2,8 @@
 
 module Heddle
   class Server
-    # The server's log: one line for each request, and one for each event ({Events}). The class of the log format builds
-    # the lines. It leaves the lines of requests to the C code in ext/heddle/http/log.
+    # The server's log: one line for each request, and one for each event ({Events}). Each log format has a class that
+    # builds the lines of events; the C code in ext/heddle/http/log builds those of requests.
     class Log
       Autoloads.add(self, "heddle/server/log")
 
@@ -91,8 +91,8 @@ module Heddle
       end
 
       # Logs a request that was rejected, because it is malformed or because the server is at one of its limits (status
-      # 503). If requests are not logged, a 503 is logged at most once a minute.
-      # @param address [String] the address of the client
+      # 503). If requests are not logged, only a 503 is logged: as an event, at most once a minute.
+      # @param address [String, nil] the address of the client
       # @param status [Integer] the status of the response
       # @param reason [String]
       # @param by_admission [Boolean] whether {Admission} reports this rejection, together with others, in its own event
@@ -188,7 +188,8 @@ module Heddle
         @errors.write(line)
       end
 
-      # @return [String] the line that reports lost lines of the output; "" if it was written to the error stream
+      # @return [String] the line that reports lost lines of the output; "" if this method has written that line to the
+      #   error stream
       def report_loss(...)
         line = loss_line(...)
         return line unless @format.only_requests?

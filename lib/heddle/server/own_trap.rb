@@ -3,7 +3,7 @@
 module Heddle
   class Server
     # Sets signal handlers that work only in this process. A child that the application forks inherits the handlers,
-    # but it has no server. There, the handler restores the signal's default effect.
+    # but has no server. In such a child, the handler restores the signal's default effect and sends the signal again.
     module OwnTrap
       # What `trap` returns for a signal without a handler.
       FREE = [nil, "DEFAULT", "SYSTEM_DEFAULT"].freeze

@@ -12,9 +12,9 @@ module Heddle
       PAUSE = 10
       # The file begins this many seconds before the request or the stall began.
       BEFORE = 1
-      # Priority of the thread that writes the file. It is low, so that a loop that waits for the GVL gets it soon.
+      # Priority of the thread that writes the file. It is low, so that a loop that waits for the GVL soon gets the GVL.
       PRIORITY = -3
-      # Seconds after which that thread lets other threads run.
+      # Seconds after which the thread that writes the file lets other threads run.
       SLICE = 0.005
       private_constant :PAUSE, :BEFORE, :PRIORITY, :SLICE
 
@@ -22,9 +22,10 @@ module Heddle
         # Records for the given time and writes the file. Serves `heddle record`.
         # @param seconds [Numeric] how long to record
         # @param configuration [Configuration]
-        # @param asker [IO, nil] a pipe; the recording ends when the other end is closed
+        # @param asker [IO, nil] a pipe; when its other end is closed, the recording is abandoned
         # @return [String] the path of the file
-        # @raise [Control::RejectedError] if nothing can be recorded, or the file can't be written
+        # @raise [Control::RejectedError] if nothing can be recorded, the recording was abandoned, or the file can't be
+        #   written
         def record(seconds, configuration, asker = nil)
           problem = if configuration.mode == :ractor then " in mode ractor"
                     elsif configuration.account.empty? then ": the option account is off"

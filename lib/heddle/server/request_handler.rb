@@ -3,7 +3,8 @@
 module Heddle
   class Server
     # Builds the chain of objects that serves a request: the engine, the timeout and other wrappers of the application,
-    # and the Rack handler. Each request is served in its own fiber; in mode thread, a thread runs the application.
+    # and the Rack handler. Each request is served in its own fiber; in modes thread and single, a thread runs the
+    # application for it.
     class RequestHandler
       # @return [HTTP::Engine] the HTTP service, which {Net::Sockets} uses for new connections
       attr_reader :engine

@@ -2,12 +2,12 @@
 
 module Heddle
   class Server
-    # The threads that run the application in thread mode. Each runs one request at a time. The loop begins at most as
-    # many requests as there are threads. Further requests wait in the queue of the loop's sockets.
+    # The threads that run the application in modes thread and single. Each runs one request at a time. The loop begins
+    # at most as many requests as there are threads. Further requests wait in the queue of the loop's sockets.
     class RunnerThreads
       include MonotonicClock
 
-      # Seconds within which the threads must end when the server stops. Then they are killed.
+      # Seconds within which the threads must end when the server stops. A thread that takes longer is killed.
       STOP_TIMEOUT = 5
 
       # Seconds between two attempts to replace a thread while the system allows no more threads.
@@ -87,7 +87,7 @@ module Heddle
       # @return [void]
       def close = @requests.close
 
-      # Calls {#close}, and waits until the threads have ended.
+      # Calls {#close}, and waits until the threads have ended. Kills those that take too long.
       # @return [void]
       def stop
         close

@@ -49,7 +49,8 @@ module Heddle
         @reserve = reserve
       end
 
-      # Serves until {#stop} is called. Then waits until the running requests are answered. Must be called in a loop.
+      # Serves until {#stop} is called. Then waits until the running requests are answered, at most as long as the
+      # option `stop_timeout` allows. Must be called in a loop.
       #
       # @param app [#call]
       # @param listeners [Listeners] closed when the first loop has stopped accepting
@@ -71,7 +72,7 @@ module Heddle
         drain(sockets, listeners)
       ensure
         @main = @sockets = nil
-        @log.count_gone(sockets.clients_gone) if sockets # the totals of a worker that ends include them
+        @log.count_gone(sockets.clients_gone) if sockets # so that the last status of an ending worker includes them
         admission&.stop
         sockets&.close
       end

@@ -12,8 +12,8 @@ module Heddle
       POLL_INTERVAL = 0.5
       private_constant :WATCHDOG_SHARE, :POLL_INTERVAL
 
-      # @param environment [Hash{String => String}] the environment variables. A new master that is started by exec must
-      #   not inherit WATCHDOG_PID, which has the process id of the old one
+      # @param environment [Hash{String => String}] the environment variables. A new master that the old one starts must
+      #   not inherit WATCHDOG_PID, which contains the process ID of the old one
       # @param pid [Integer] compared with WATCHDOG_PID
       def initialize(environment = ENV, pid: Process.pid)
         @path = environment["NOTIFY_SOCKET"]
@@ -68,7 +68,7 @@ module Heddle
         end
       end
 
-      # Reports the process id of the service's new main process.
+      # Reports the process ID of the service's new main process.
       # @param pid [Integer]
       # @return [Boolean]
       def main_pid(pid) = send_lines("MAINPID=#{Integer(pid)}")

@@ -110,8 +110,8 @@ module Heddle
 
       def place_of(thread) = application(thread.backtrace)
 
-      # In a backtrace, a C method has the file and line of its caller. So of lines with the same place, only the last
-      # one is kept, which is the caller's.
+      # In a backtrace, a C method has the file and line of its caller. So if lines that follow each other have the same
+      # place, only the last of them is kept, which is the caller's.
       def application(lines)
         lines = (lines || []).map { |line| text(+line) } # a path may contain any bytes
         lines.reject! { |line| Concurrency.own_line?(line) || line.start_with?("<internal:") }
@@ -139,8 +139,8 @@ module Heddle
           allocated: stat[:total_allocated_objects], live: stat[:heap_live_slots] }
       end
 
-      # The handoff (moving connections to another worker) does nothing while there is no other worker, so it is left
-      # out.
+      # The protections that are on. While there is no other worker, the handoff (moving connections to another worker)
+      # does nothing, so it is left out.
       def protection = Protection.enabled.reject { |name| name == :handoff && Handoff.status[:reason] }
 
       # Offloaded native calls; nil when offload is off.

@@ -27,9 +27,9 @@ module Heddle
       include Messages
 
       GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+      # A message may have this many fragments, or one fragment per BYTES_PER_FRAGMENT bytes of the message limit if
+      # that is more.
       FRAGMENTS = 1_000
-      # A message may have one fragment for each of this number of bytes of the message limit, or FRAGMENTS if that is
-      # more.
       BYTES_PER_FRAGMENT = 1_024
       # Maximum bytes of one read.
       PIECE = 65_536
@@ -193,7 +193,7 @@ module Heddle
         @heard = now
         @pinged = false
         @codec.read(bytes).each { |event| handle(*event) }
-        # a server that sends without a pause must not keep other fibers from running, and not outlast the deadline
+        # While a server sends without a pause, other fibers must run, and the deadline must still apply.
         sleep(0)
         raise IO::TimeoutError, "no message came in time" if deadline && now >= deadline && @messages.empty?
       rescue IO::TimeoutError
@@ -260,7 +260,7 @@ module Heddle
         rescue SystemCallError, IOError
           sending = false
         ensure
-          finish(1006) if sending # the server may have a part of the frame, so no other may follow
+          finish(1006) if sending # the server may have received a part of the frame, so no other frame may follow
         end
       end
     end

@@ -5,22 +5,23 @@ require "securerandom"
 module Heddle
   module WebSocket
     # Replaces WebSockets for browsers and networks that don't support them. The handler's messages are sent as
-    # server-sent events. Each message of the client is a POST request with the key of its stream, which is signed for
-    # its user. Another worker may receive the POST request, so the message is passed on by pub/sub.
+    # server-sent events. The client sends each of its messages as a POST request with the key of its event stream; the
+    # key is signed for the client's user. Another worker may receive the POST request, so pub/sub passes the message
+    # on.
     #
     # @api private
     class Fallback
-      # Maximum messages of a client per second, and in a burst, in each process. The confirmations of a live page's
-      # patches count, too.
+      # Maximum messages of a client (with one stream) per second, and in a burst, in each process. The confirmations of
+      # a live page's patches count, too.
       RATE = 100
       BURST = 200
-      # Maximum KiB of all messages of an owner, per second and in a burst. Each message counts 1 KiB more than its
-      # size. Needed in addition to RATE, because a client can open many streams, whose keys remain valid after their
-      # end.
+      # Maximum KiB of all messages of an owner (a user, or the network of a client without one), per second and in a
+      # burst. Each message counts 1 KiB more than its size. Needed in addition to RATE, because a client can open many
+      # streams, and the keys remain valid after the streams have ended.
       OWNER_RATE = 1_000
       OWNER_BURST = 2_000
-      # Maximum number of streams and owners with a bucket. If a bucket is dropped, the next message gets a new, full
-      # one.
+      # Maximum number of streams and owners with a {TokenBucket}. When the bucket of one is dropped, its next message
+      # gets a new, full bucket.
       COUNTED = 2_000
       private_constant :RATE, :BURST, :OWNER_RATE, :OWNER_BURST, :COUNTED
 
@@ -34,7 +35,7 @@ module Heddle
 
       # @param env [Hash]
       # @param user [String, nil] the user of the request
-      # @param owner [String] the user, or the network of the client; limits apply to each owner
+      # @param owner [String] the user, or the network of a client without one; limits apply to each owner
       # @yieldreturn [#on_message, #on_close] the handler of a new client, whose socket is a {FallbackSocket}
       # @return [Array, nil] a Rack response; nil: the request is for neither a stream nor a message
       def call(env, user, owner)
@@ -101,7 +102,7 @@ module Heddle
       def connection_settings = nil
 
       # @param text [String] one line
-      # @return [Boolean] whether it is open
+      # @return [Boolean] false: the socket is closed
       def write(text)
         @messages << text
         true
@@ -109,7 +110,7 @@ module Heddle
         false
       end
 
-      # @return [Boolean] whether it can be written to
+      # @return [Boolean]
       def open? = !@messages.closed?
 
       # Closes the socket after the pending messages are sent.

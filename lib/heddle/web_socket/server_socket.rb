@@ -58,8 +58,8 @@ module Heddle
     #
     # @api private
     class ServedSocket < ServerSocket
-      # Bytes of unsent output above which `write` waits, unless the server's limit is lower. It continues when a
-      # quarter of that number is left.
+      # `write` waits when more bytes than this are unsent, or more than the option `websocket_output_limit` if that is
+      # lower. It continues when at most a quarter of the lower number is unsent.
       FULL = 262_144
       private_constant :FULL
 

@@ -12,7 +12,7 @@ module Heddle
         private_constant :NESTED
 
         # @param exchange [HTTP::Exchange]
-        # @return [String, nil] why the response is incomplete; nil: it is complete
+        # @return [String, nil] what a request's line says of a response that the server did not complete; else nil
         def self.remark(exchange)
           return "taken over" if exchange.detached?
 
@@ -44,7 +44,7 @@ module Heddle
 
         # @param event [Events::Event]
         # @param values [Hash{Symbol => Object}]
-        # @return [String] the event's text, followed by the lines of its backtrace if it has one
+        # @return [String] the event's text, followed by the lines of its backtrace and its cause if it has them
         def event(event, values)
           lines = values[:backtrace].to_a.map { |line| "    from #{PrintableText.line(line)}\n" }
           cause = values[:cause] if values.key?(:backtrace)

@@ -142,7 +142,7 @@ module Heddle
              ->(one) { rejections(one) }],
             ["bodies_in_files_total", "Request bodies that did not fit into memory.", :spooled],
             ["body_disk_bytes", "Bytes of request bodies in files.", :body_disk_used],
-            ["request_duration_seconds", "Time from the complete head of a request to its response.", lambda { |one|
+            ["request_duration_seconds", "Time from the head of a request to the end of its response.", lambda { |one|
               bounds = HTTP::Engine::LATENCY_BOUNDS
               one[:latencies] && histogram(one[:latencies], bounds, one[:latency_sum], buckets: BUCKETS)
             }],
@@ -192,7 +192,7 @@ module Heddle
             ["offload_threads", "Offload threads.", %i[offload threads]],
             ["offload_functions_missing", "Functions of Ruby that offload should intercept, but can't.",
              ->(one) { one[:offload] && one[:offload][:missing].to_a.size }],
-            ["offload_return_seconds_total", "How long completed native calls waited until their loops continued.",
+            ["offload_return_seconds_total", "How long completed native calls waited for their loops.",
              %i[offload return_wait]],
             ["native_calls_total", "Native calls of fibers, by library, its class, and where they ran.",
              ->(one) { native_calls(one) }],
@@ -207,7 +207,7 @@ module Heddle
             ["endpoint_stall_seconds_total", "How long the loop was blocked, by endpoint.",
              ->(one) { by(:endpoint, one.dig(:stalls, :by_endpoint), :seconds) }],
             # For joins with other series of a worker: `… * on (worker) group_left (protection) …`.
-            ["worker_protection_info", "Protections that the worker has on, or none; always 1.", lambda { |one|
+            ["worker_protection_info", "Protections that are on in the worker, or none; always 1.", lambda { |one|
               on = one[:protection] and [[1, { protection: on.empty? ? "none" : on.sort.join(",") }]]
             }],
             # The process.

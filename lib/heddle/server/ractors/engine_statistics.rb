@@ -3,8 +3,8 @@
 module Heddle
   class Server
     module Ractors
-      # The counters in a Ractor's most recent report. The main Ractor can't read them itself, because only the Ractor
-      # that owns an HTTP::Engine can use it.
+      # The counters in a Ractor's most recent report. The main Ractor needs the report, because only the Ractor that
+      # owns an HTTP::Engine can read the engine's counters.
       EngineStatistics = Data.define(:requests, :rejected, :answers, :rejections, :durations, :latencies, :latency_sum,
                                      :spent, :endpoints, :slowest, :spooled, :body_disk_used, :websockets, :gone) do
         # @param engine [HTTP::Engine]

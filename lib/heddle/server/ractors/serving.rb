@@ -116,7 +116,7 @@ module Heddle
           @channel = @engine_statistics = @statistics = nil
         end
 
-        # Starts the Ractor, which owns the descriptors from then on, and closes them.
+        # Starts the Ractor. It owns the descriptors from then on, and closes them when it ends.
         def start(app, places, channel, output)
           [channel, output].each { |io| io.autoclose = false }
           places = places.map do |io, *rest|

@@ -76,7 +76,8 @@ module Heddle
           end
         end
 
-        # When the loop no longer serves, reports the last counters once more. The log then counts all gone clients.
+        # When the loop no longer serves, reports its last counters once more. `clients_gone` is 0 then, because the log
+        # has added those clients to its own count.
         def report_statistics
           @engine = @serving.engine
           @statistics = @serving.statistics || @statistics&.merge(clients_gone: 0)

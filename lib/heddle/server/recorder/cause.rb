@@ -3,9 +3,9 @@
 module Heddle
   class Server
     class Recorder
-      # Finds out why a request was slow: on which part of the time account it has spent most time, in which line, and
-      # which other request delayed it. A part is a kind of time, such as `query` or `running`. A stretch is a period
-      # that a fiber has spent on one part.
+      # Finds out why a request was slow or a loop stalled. For a request: on which part of its time account it has
+      # spent most time, in which line, and which other request delayed it. A part is a kind of time, such as `query` or
+      # `running`. A stretch is a period that a fiber has spent on one part.
       class Cause
         # `reason`: a clause such as "Ruby code ran for 20 ms". `place`: the file and line in the application.
         # `culprit`: the other request that caused the delay; nil: there is none.
@@ -62,8 +62,9 @@ module Heddle
           found.place ? found : found.with(place: stall.place)
         end
 
-        # @param one [Snapshot::Stretch] a stretch in which a request waits
-        # @return [Snapshot::Stretch, nil] the stretch of the other request for which it waits; nil: unknown
+        # @param one [Snapshot::Stretch] a stretch in which a fiber of a request waits
+        # @return [Snapshot::Stretch, nil] what another fiber did, of the same or of another request, that made this
+        #   fiber wait; nil: unknown
         def behind(one)
           if OTHERS_RUN.include?(one.part)
             others(one).max_by { |other| overlap(other, one.began, one.ended) }
@@ -118,7 +119,8 @@ module Heddle
         end
 
         # @param request [Integer, nil] nil: any request
-        # @return [Found, nil] names the code that ran most in this period, by the sampled stacks; nil: there are none
+        # @return [Found, nil] names the code that ran most in this period, by the sampled stacks; nil: there are no
+        #   stacks of this period
         def computed(began, ended, request)
           requests = request ? [request] : @samples.keys
           found = requests.flat_map { |one| samples(one, began, ended) }

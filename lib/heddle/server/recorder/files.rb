@@ -15,7 +15,8 @@ module Heddle
         # @param environment [String] the option `environment`
         # @param root [String] the folder in which the server was started
         # @return [String] the folder for the files. In development it is `tmp` below the root, if this process may
-        #   write to it and it is not world-writable; otherwise it is a folder for temporary files.
+        #   write to it and it is not world-writable; otherwise it is a folder for temporary files, or the current
+        #   folder if none is usable.
         def self.folder(environment, root = WorkingFolder.started)
           own = ::File.join(root, "tmp")
           return own if environment == "development" && ::File.writable?(own) && !::File.world_writable?(own)

@@ -3,9 +3,9 @@
 module Heddle
   class Server
     module SingleProcess
-      # Ends a server with a single process when its requests don't end. That can happen because a cancellation reaches
-      # a fiber only when it waits, and a request may compute without ever waiting. In a cluster, the master ends such
-      # workers ({Cluster::OverdueWorkers}).
+      # Ends a server with a single process when its requests don't end. A cancellation reaches a fiber only when the
+      # fiber waits, but a request may compute without ever waiting. In a cluster, the master ends workers with such
+      # requests ({Cluster::OverdueWorkers}).
       class StopDeadline
         # Seconds within which cancelled requests must end.
         CANCEL_TIMEOUT = 5
@@ -16,8 +16,8 @@ module Heddle
           @thread = nil
         end
 
-        # Starts a thread that ends the process after `seconds` and {CANCEL_TIMEOUT}, unless {#cancel} is called before.
-        # The loop can't do this, because it may be blocked.
+        # Starts a thread that ends the process when `seconds` and then {CANCEL_TIMEOUT} have passed, unless {#cancel}
+        # is called before. The loop can't do this, because it may be blocked.
         # @param seconds [Numeric]
         # @return [void]
         def within(seconds)
