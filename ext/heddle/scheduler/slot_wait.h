@@ -13,7 +13,7 @@ struct heddle_wait {
     heddle_park park;
     heddle_wait **slot; /* NULL if the record that contains the slot was freed */
     int64_t deadline;
-    heddle_spent part; /* the part of the request's account that the wait counts as */
+    heddle_spent part; /* the part of the request's time account (account.h) that the wait counts as */
 };
 
 typedef enum {
@@ -23,8 +23,8 @@ typedef enum {
 } heddle_wait_result;
 
 /*
- * Waits in `wait.slot`, until `wait.deadline` (see heddle_park_set_deadline) at the latest. Raises the fiber's
- * interrupts and timeouts, and IOError with the text `busy` if another fiber waits in the slot.
+ * Waits in `wait.slot`, until `wait.deadline` (see heddle_park_set_deadline) at the latest. Raises the exceptions that
+ * any wait of the fiber may raise, and IOError with the text `busy` if another fiber waits in the slot already.
  */
 heddle_wait_result heddle_wait_in_slot(heddle_loop *loop, heddle_wait wait, const char *busy);
 

@@ -2,10 +2,11 @@
 
 /*
  * Spinning: a thread that expects a message within microseconds polls for a short time before it sleeps. Waking a
- * thread takes some 15 µs if its processor sleeps, too, and an offloaded call needs two wake-ups.
+ * thread on a sleeping processor takes some 15 µs, and an offloaded call needs two wake-ups: of the offload thread, and
+ * then of the loop.
  *
- * The loop and the offload thread spin only if each has a processor of its own (heddle_job.worth_spinning), and if
- * spinning has helped lately.
+ * Both spin only if each has a processor of its own, and if spinning has helped lately. The loop spins only for calls
+ * that are brief (heddle_job.worth_spinning).
  */
 
 #include "system.h"

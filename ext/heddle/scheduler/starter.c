@@ -4,16 +4,19 @@
 #include "scheduler/fiber_stacks.h"
 
 /*
- * The body of the starter fiber: switches to one new fiber after another. The code that switches to the starter has
- * locked Ruby's list of vacant stacks (fiber_stacks.h), because Ruby changes the list here: it takes a stack for the
- * next fiber, and adds the stack of the previous fiber if that fiber has ended.
+ * The body of the starter fiber (starter.h): switches to one new fiber after another. The code that switches to the
+ * starter has locked Ruby's list of vacant stacks (fiber_stacks.h), because Ruby changes the list here: it takes a
+ * stack for the next fiber, and adds the stack of the previous fiber if that fiber has ended.
  */
 static VALUE start_others(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, data))
 {
     heddle_loop *loop = (heddle_loop *)(data & ~(VALUE)1);
     for (;;) {
         int state = 0;
-        /* At each switch back to the starter, Ruby may raise an exception from another thread (Thread#raise). */
+        /*
+         * Raises if Ruby has no stack for the new fiber. A switch back to the starter may raise an exception that
+         * another thread has sent (Thread#raise).
+         */
         rb_protect(heddle_fiber_transfer, NIL_P(loop->starting) ? loop->start_home : loop->starting, &state);
         if (state) {
             loop->start_error = heddle_take_errinfo();
@@ -24,8 +27,8 @@ static VALUE start_others(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, data))
 }
 
 /*
- * Switches to the starter. The starter makes the first switch to `starting`, or switches back at once if that is Qnil.
- * Returns the error that the starter rescued, or Qnil.
+ * Switches to the starter. The starter makes the first switch to the fiber `starting`, or switches back at once if
+ * `starting` is Qnil. Returns the error that the starter rescued, or Qnil.
  */
 static VALUE switch_to_starter(heddle_loop *loop, VALUE starter, VALUE starting)
 {

@@ -3,8 +3,8 @@
 #include "scheduler/loop.h"
 
 /*
- * Makes the first switch to a fiber while the loop's fiber runs. Returns Qnil, or the error if Ruby had no stack for
- * the fiber.
+ * Makes the first switch to a fiber while the loop's fiber runs. Returns Qnil, or the error if the fiber could not
+ * begin: Ruby had no stack for it, or another thread raised an exception before (see heddle_starter_visit).
  *
  * The loop runs on a blocking fiber. If a first switch from a blocking fiber fails, Ruby (at least 3.3 and 3.4)
  * miscounts the blocking fibers. From then on, every fiber of the thread counts as blocking, so waits no longer call

@@ -1,7 +1,7 @@
 #include "scheduler/take_errinfo.h"
 
 typedef struct {
-    const char *path; /* the module's path, if the receiver must be looked up; otherwise NULL */
+    const char *name; /* the module's name, if the receiver must be looked up; otherwise NULL */
     VALUE receiver;
     ID method;
     int count;
@@ -11,7 +11,7 @@ typedef struct {
 static VALUE call_method(VALUE data)
 {
     const method_call *call = (const method_call *)data;
-    VALUE receiver = call->path ? rb_path2class(call->path) : call->receiver;
+    VALUE receiver = call->name ? rb_path2class(call->name) : call->receiver;
     return rb_funcallv(receiver, call->method, call->count, call->arguments);
 }
 
@@ -21,9 +21,9 @@ VALUE heddle_call_protected(VALUE receiver, ID method, int count, const VALUE *a
     return rb_protect(call_method, (VALUE)&call, state);
 }
 
-VALUE heddle_call_module_protected(const char *path, ID method, int count, const VALUE *arguments, int *state)
+VALUE heddle_call_module_protected(const char *name, ID method, int count, const VALUE *arguments, int *state)
 {
-    method_call call = {.path = path, .method = method, .count = count, .arguments = arguments};
+    method_call call = {.name = name, .method = method, .count = count, .arguments = arguments};
     return rb_protect(call_method, (VALUE)&call, state);
 }
 
@@ -35,8 +35,8 @@ VALUE heddle_take_errinfo(void)
         (RTEST(rb_obj_is_kind_of(error, rb_eNoMemError)) || RTEST(rb_obj_is_kind_of(error, rb_eSysStackError)))) {
         int state = 0;
         /*
-         * This method only raises the error again. It never returns, so it handles no interrupt that is meant for its
-         * caller.
+         * This method, written in Ruby, only raises the error again: the error must leave a frame of Ruby code. Ruby
+         * handles interrupts when a method returns, and this one never does.
          */
         heddle_call_module_protected("Heddle::Native", rb_intern("raise_again"), 1, &error, &state);
         rb_set_errinfo(Qnil);

@@ -12,7 +12,7 @@ static inline bool heddle_is_exception(VALUE error)
            RTEST(rb_obj_is_kind_of(error, rb_eException));
 }
 
-/* Does this error end the loop if a task does not rescue it? Any other error is only reported. */
+/* Does this error end the loop if it leaves a fiber? Any other error that leaves a fiber is only reported. */
 static inline bool heddle_ends_loop(VALUE error)
 {
     return RTEST(rb_obj_is_kind_of(error, rb_eSystemExit)) || RTEST(rb_obj_is_kind_of(error, rb_eSignal)) ||
@@ -21,8 +21,11 @@ static inline bool heddle_ends_loop(VALUE error)
 
 /* Like rb_protect, for the call of one method, which may be private. */
 VALUE heddle_call_protected(VALUE receiver, ID method, int count, const VALUE *arguments, int *state);
-/* Calls a method of the module with this path. The look-up is protected, too, because it may run out of memory. */
-VALUE heddle_call_module_protected(const char *path, ID method, int count, const VALUE *arguments, int *state);
+/*
+ * The same for a method of a module, such as "Heddle::Stalls". The look-up of the module is protected, too, because it
+ * may run out of memory.
+ */
+VALUE heddle_call_module_protected(const char *name, ID method, int count, const VALUE *arguments, int *state);
 
 /*
  * Clears the error that rb_protect has caught, and returns it. rb_set_errinfo(Qnil) alone is not enough after memory or

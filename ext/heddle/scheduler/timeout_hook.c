@@ -1,5 +1,5 @@
 /*
- * The hook timeout_after, which Timeout.timeout calls. The text of the error is that of the gem timeout. Heddle.timeout
+ * The hook timeout_after, which Timeout.timeout calls with the class and the text of the error to raise. Heddle.timeout
  * does not use this hook (see lib/heddle/concurrency).
  */
 
@@ -23,9 +23,10 @@ static void expire_timeout(heddle_timer *timer)
 }
 
 /*
- * `waiting` is the timeout's owner, or a nested fiber that the owner has resumed, such as an Enumerator's. A wait of
- * the owner itself is covered only if the timeout's block runs in the owner and not in a nested fiber. Every wait of a
- * nested fiber is covered, because that fiber may have been resumed within the block.
+ * Must a wait of the fiber `waiting` end at this timeout? `waiting` is the timeout's owner, or a nested fiber that the
+ * owner has resumed, such as an Enumerator's. A wait of the owner itself is covered only if the timeout's block runs in
+ * the owner and not in a nested fiber. Every wait of a nested fiber is covered, because that fiber may have been
+ * resumed within the block.
  */
 bool heddle_timeout_covers_wait(const heddle_timeout *timeout, VALUE waiting)
 {
@@ -33,8 +34,8 @@ bool heddle_timeout_covers_wait(const heddle_timeout *timeout, VALUE waiting)
 }
 
 /*
- * A mask applies if it names the exception that will be raised, or the exception that was requested (see
- * convert_exception).
+ * A mask (Thread.handle_interrupt) applies if it names the exception that will be raised, or the exception that was
+ * requested (see convert_exception).
  */
 bool heddle_timeout_masked(const heddle_timeout *timeout, VALUE waiting)
 {
@@ -53,9 +54,9 @@ void heddle_fiber_drop_timeouts(heddle_fiber *fiber)
 }
 
 /*
- * Ruby 3.3 requests Timeout::Error. If that were raised, a rescue within an inner block would catch the timeout of an
- * outer block. So Timeout::ExitException is raised, which Ruby 3.4 requests, and converted to Timeout::Error in the
- * frame of its own block.
+ * Timeout.timeout of Ruby 3.3 requests Timeout::Error. If that were raised, a rescue within an inner block would catch
+ * the timeout of an outer block. So Timeout::ExitException is raised, which Ruby 3.4 requests. The timeout_after that
+ * it belongs to converts it to Timeout::Error.
  */
 static VALUE convert_exception(VALUE klass, bool *converted)
 {
@@ -81,9 +82,9 @@ static VALUE yield_duration(VALUE data)
 }
 
 /*
- * Preemption may have added an exception to the thread's pending interrupts, and a mask may still delay that exception.
- * Once this block has ended, that exception must not be raised in other code or in another fiber. If it comes from this
- * block's own timeout, it is discarded. Any other exception is raised at the fiber's next wait.
+ * Called when the timeout's block has ended. Preemption may have added an exception to the thread's pending interrupts,
+ * where a mask still delays it. It is removed, because Ruby could raise it in another fiber later. An exception of this
+ * timeout is discarded; any other one is raised at the fiber's next wait.
  */
 static VALUE take_back(VALUE data)
 {
@@ -103,7 +104,7 @@ static VALUE call_block(VALUE data)
  *
  * Calls the block. After +duration+ seconds, raises +exception+ (a class or an instance, as for Kernel#raise) at the
  * block's current or next wait; with preemption, also while the block computes. If several timeouts have passed, the
- * outermost one is raised. Thread.handle_interrupt delays a timeout like exceptions that other threads raise.
+ * outermost one is raised. Thread.handle_interrupt delays a timeout as it delays what other threads raise.
  */
 static VALUE scheduler_timeout_after(int argc, VALUE *argv, VALUE self)
 {

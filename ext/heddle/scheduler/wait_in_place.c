@@ -6,8 +6,8 @@
 #include <ruby/thread.h>
 
 /*
- * How often a wait in place checks whether the fiber was cancelled or its IO was closed, ns. Neither of these wakes the
- * thread.
+ * The interval, in ns, at which a wait in place checks whether the fiber was cancelled or its IO was closed. Neither
+ * event wakes the thread.
  */
 static const int64_t POLL_INTERVAL = 50 * 1000 * 1000;
 
@@ -31,8 +31,8 @@ bool heddle_must_call_in_place(heddle_loop *loop)
     if (!heddle_native_callbacks_pinned(loop, &frame))
         return false;
     /*
-     * If the library has called one of Heddle's replacements of Ruby's functions, this call is made by the library
-     * itself, not by Ruby code in its callback.
+     * If the function that the library has called is one of Heddle's replacements of Ruby's functions, the library
+     * itself makes the native call, and not Ruby code in its callback.
      */
     const heddle_library *called = frame.called ? heddle_code_map_find(frame.called) : NULL;
     if (called && called->kind == HEDDLE_CODE_HEDDLE)
@@ -123,7 +123,7 @@ int heddle_wait_in_place(heddle_loop *loop, struct pollfd *polls, nfds_t count, 
 {
     waiting self = {.loop = loop, .polls = polls, .count = count, .deadline = deadline, .woken = woken};
     self.fiber = rb_fiber_current();
-    /* set if this wait was called by a signal handler within another wait in place */
+    /* the fiber of an outer wait in place, during which a signal handler has begun this one; 0: none */
     self.outer = loop->interrupts.in_place;
     loop->interrupts.in_place = self.fiber;
     rb_ensure(wait_until_ready, (VALUE)&self, leave_wait, (VALUE)&self);

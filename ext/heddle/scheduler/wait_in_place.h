@@ -2,8 +2,8 @@
 
 /*
  * Waits in place: waits that block the whole loop instead of switching to another fiber. Ruby code must wait in place
- * if a library that is not re-entrant has called it (a callback). The thread waits as it would without a scheduler:
- * other threads run, other fibers don't.
+ * if a library that is listed as not re-entrant has called it (a callback). The thread waits as it would without a
+ * scheduler: other threads run, other fibers don't.
  */
 
 #include "scheduler/loop.h"
@@ -11,8 +11,8 @@
 #include <poll.h>
 
 /*
- * Must the calling fiber wait in place? If so, records the library and the line of code for the stall report. Costs one
- * comparison while no library is loaded that is not re-entrant, and otherwise a search of the fiber's stack.
+ * Must the calling fiber wait in place? If so, records the library and the line of code for the stall report. While no
+ * loaded library is listed as not re-entrant, this costs one comparison, and otherwise a search of the fiber's stack.
  */
 bool heddle_must_wait_in_place(heddle_loop *loop);
 

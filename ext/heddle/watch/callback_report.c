@@ -1,7 +1,7 @@
 /*
- * The callback report. It finds Ruby code that was called by a C function of an extension and that switches to another
- * fiber. If the other fiber calls the same library, the two calls may mix up state that the library keeps per thread.
- * The report names each such place in the code once.
+ * The callback report. It finds Ruby code that was called by a C function of a native library, such as an extension,
+ * and that switches to another fiber. If the other fiber calls the same library, the two calls may mix up state that
+ * the library keeps per thread. Each such place in Ruby code is reported once.
  */
 
 #ifndef _GNU_SOURCE
@@ -47,7 +47,7 @@ static uintptr_t interpreter;
 typedef struct {
     const heddle_library *library;
     uintptr_t function;
-    /* how many of the interpreter's C frames are between `function` and this hook; each runs a group of Ruby frames */
+    /* the interpreter's C frames between `function` and report_callback; each of them runs a group of Ruby frames */
     unsigned runs;
 } callback;
 
@@ -65,8 +65,8 @@ static bool visit_frame(const heddle_stack_frame *frame, void *data)
 }
 
 /*
- * Finds out whether the Ruby code that is about to switch fibers was called by a C function of an extension. If the
- * extension's function waits by itself, through Ruby's C API, it has called no Ruby code and does not count.
+ * Finds out whether the Ruby code that is about to switch fibers was called by a C function of a native library. If the
+ * library's function waits by itself, through Ruby's C API, it has called no Ruby code and does not count.
  */
 static bool find_callback(callback *found)
 {
@@ -82,10 +82,10 @@ static bool find_callback(callback *found)
 /* -- the Ruby frames ----------------------------------------------------------------------------------------------- */
 
 /*
- * Writes the extension's method and the place in the user's code. Each group of Ruby frames was called by a C method,
- * whose frame is the next one outwards. The extension's method is the one that called group number `runs`, counted from
- * the innermost group. Returns false if the called code is unknown, or is Heddle's or Ruby's own, such as a scheduler
- * hook.
+ * Writes the library's method and the place in the user's code. Each group of Ruby frames was called by a C method,
+ * whose frame is the next one outwards. The library's method is the one that called group number `runs`, counted from
+ * the innermost group. Returns false if the called Ruby code is unknown, or is Heddle's or Ruby's own, such as a
+ * scheduler hook.
  */
 static bool describe_place(const callback *found, report *to)
 {
@@ -258,7 +258,7 @@ static VALUE text_or_nil(const char *text)
  * call-seq: Heddle::Native.take_callbacks -> Array
  *
  * Returns the reports since the last call. Each report is an Array: the library's path, the name of its C function or
- * nil, the name of the Ruby method or nil, and the place as path:line.
+ * nil, the name of the C method that called the Ruby code or nil, and the place as path:line.
  */
 static VALUE native_take_callbacks(VALUE self)
 {

@@ -37,8 +37,8 @@ static int64_t read_cpu(const heddle_heartbeat *heartbeat)
 }
 
 /*
- * Returns the total time that the thread has waited in run queues, in ns. The file contains "<ns on a core> <ns in a
- * run queue> <number of time slices>".
+ * Returns the total time that the thread has waited in run queues, in ns. Its schedstat file contains "<ns on a core>
+ * <ns in a run queue> <number of time slices>".
  */
 static int64_t read_queued(const heddle_heartbeat *heartbeat)
 {

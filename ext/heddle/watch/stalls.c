@@ -77,9 +77,9 @@ static VALUE add_frames_of_fiber(VALUE data)
 /*
  * Writes a backtrace of the thread. Returns false if it shows no user code.
  *
- * If `apart` is true and the calling fiber runs no user code, writes the backtrace of the loop's current fiber instead:
- * perhaps the calling fiber works for the current fiber, for example to start a thread. The second backtrace allocates
- * objects, and takes longer.
+ * If `apart` is true and the calling fiber runs no user code, writes the backtrace of the loop's current fiber instead.
+ * Perhaps Heddle runs the calling fiber on behalf of the current one, for example to start a thread. The backtrace of
+ * another fiber allocates objects, and takes longer.
  */
 static bool describe_place(heddle_loop *loop, VALUE thread, bool apart, char *bytes, size_t size)
 {
@@ -125,12 +125,12 @@ void heddle_stalls_record_sighting(VALUE thread, heddle_heartbeat *own)
         if (!whose || heartbeat->sighted == HEDDLE_SEEN || atomic_load(&heartbeat->verdict) != HEDDLE_LATE)
             continue;
         if (heartbeat->sighted == HEDDLE_GLIMPSED && heartbeat != own)
-            continue; /* only the loop's own thread could see another place, and sampling delays the loop */
+            continue; /* only a sample by the loop's own thread could show other code, and sampling delays the loop */
         heddle_activity activity = heddle_gvl_activity(atomic_load(&heartbeat->gvl));
         if (heartbeat == own || activity == HEDDLE_ACTIVITY_NATIVE_NO_GVL)
             record_sighting(heartbeat, (VALUE)whose, heartbeat == own);
         else if (activity == HEDDLE_ACTIVITY_NONE)
-            record_sighting(heartbeat, thread, false); /* this thread holds the GVL, for which the late loop waits */
+            record_sighting(heartbeat, thread, false); /* the late loop waits for the GVL, which this thread holds */
     }
 }
 
@@ -204,7 +204,7 @@ static void record_stall(heddle_loop *loop, bool idle)
     if (heartbeat->sighted == HEDDLE_UNSEEN)
         one->request[0] = one->place[0] = '\0';
     one->library[0] = '\0';
-    /* if another activity was more frequent, a wait in a callback took only a small part of the stall */
+    /* if another activity was more frequent, a wait in a callback is not the main cause */
     if (one->activity == HEDDLE_ACTIVITY_NATIVE_NO_GVL && heartbeat->callback_until >= heartbeat->late_since) {
         memcpy(one->library, heartbeat->callback_library, sizeof(one->library));
         memcpy(one->request, heartbeat->callback_request, sizeof(one->request));
@@ -265,8 +265,8 @@ static VALUE stalls_take(VALUE self)
 /*
  * call-seq: Heddle::Native.leave_unreported(scheduler) -> nil
  *
- * Stops recording stalls of this scheduler's loop, because the loop serves no requests of the application. This loop is
- * late, too, while the application's loop holds the GVL. But that stall is recorded for the application's loop.
+ * Stops recording stalls of this scheduler's loop, which serves no requests of the application. While the application's
+ * loop holds the GVL, both loops are late, but the stall is recorded for the application's loop alone.
  */
 static VALUE loop_exclude_from_reports(VALUE self, VALUE scheduler)
 {

@@ -5,10 +5,10 @@
 #include "scheduler/loop.h"
 
 /*
- * For each late loop, records the code that blocks it: the loop's own, or that of the calling thread if the loop waits
- * for the GVL, which this thread holds. A Ruby thread calls this when it checks for interrupts. `heartbeat` belongs to
- * the loop of that thread, or is NULL.
+ * For each late loop, records the code that blocks it: that of the loop's thread, or, if the loop waits for the GVL,
+ * that of the calling thread, which holds it. Ruby threads call this when they check for interrupts. `thread` is the
+ * calling thread, and `own` the heartbeat of its loop, or NULL.
  */
-void heddle_stalls_record_sighting(VALUE thread, heddle_heartbeat *heartbeat);
+void heddle_stalls_record_sighting(VALUE thread, heddle_heartbeat *own);
 
 void Init_heddle_stalls(VALUE native);

@@ -66,7 +66,7 @@ heddle_heartbeat *heddle_heartbeat_acquire(void *loop, uintptr_t thread)
         atomic_store(&heartbeat->postponed_job, HEDDLE_POSTPONED_JOB_IDLE);
         atomic_store(&heartbeat->next_sample, HEDDLE_SAMPLE_LATER);
         atomic_store(&heartbeat->word, 1);
-        atomic_store(&heartbeat->gvl, 0); /* HEDDLE_GVL_HELD: the loop's thread calls this with the GVL */
+        atomic_store(&heartbeat->gvl, HEDDLE_GVL_HELD); /* the loop's thread calls this with the GVL */
         heartbeat->seen = 0;
         heartbeat->moved = heddle_clock_now();
         heddle_lost_time_attach(heartbeat);
@@ -211,7 +211,10 @@ static int64_t examine_busy(heddle_heartbeat *heartbeat, int64_t now, int64_t la
         judge_heartbeat(heartbeat, now);
     if (awaits_core) /* probing the thread, or frequent samples, would only delay it further */
         return heartbeat->stuck ? ALERT_INTERVAL : STARVED_INTERVAL;
-    /* Probes the thread before its tick counts as a stall. By then it is known what the thread does. */
+    /*
+     * Probes the thread after half the threshold, so that its activity is known once the tick counts as a stall. Probes
+     * it after a slice, so that it preempts its fiber.
+     */
     if ((stalls && age >= watch.settings.threshold / 2) ||
         ((watch.wants & HEDDLE_WATCH_PREEMPT) && age >= watch.settings.slice))
         probe_thread(heartbeat);
@@ -418,7 +421,7 @@ static void *run_watch(void *unused)
 
 HEDDLE_HOLD_DURING_FORK(&watch.mutex)
 
-/* A forked child has neither the watch thread nor the parent's loops. A loop that continues there gets a new record. */
+/* A forked child has neither the watch thread nor the parent's loops. A loop that continues in it gets a new heartbeat. */
 static void after_fork_in_child(void)
 {
     for (heddle_heartbeat *heartbeat = atomic_load(&heddle_heartbeats); heartbeat; heartbeat = heartbeat->next)

@@ -3,9 +3,9 @@
 /*
  * The watch thread: a native thread that finds loops which run for too long. A process has one such thread at most.
  * While any loop is busy, the thread samples the heartbeats of all loops (scheduler/heartbeat.h) every few
- * milliseconds; otherwise it sleeps. It never holds the GVL and never calls Ruby. To learn what a Ruby thread does, it
- * calls `ask` (heddle_watch_settings), which makes the thread examine itself. The watch thread runs only while it has
- * a purpose.
+ * milliseconds; otherwise it sleeps. It never holds the GVL and never calls Ruby. To learn what the thread with the GVL
+ * does, it calls `ask` (heddle_watch_settings), which makes that thread examine itself. The watch thread exists only
+ * while it has a purpose.
  */
 
 #include "scheduler/heartbeat.h"
@@ -57,7 +57,7 @@ struct heddle_rescue {
     void *loop;
     void (*on_stuck)(heddle_rescue *rescue); /* called by the watch thread every ms while the loop is stuck */
     void (*on_recovered)(heddle_rescue *rescue);
-    int64_t since;  /* when the loop got stuck, CLOCK_MONOTONIC in ns */
+    int64_t since; /* when the stuck loop last made progress, plus its lost time (lost_time.h); CLOCK_MONOTONIC, ns */
     /*
      * the label (method and path without IDs) of the request of this loop that blocks the loop; 0 if no such request is
      * known
