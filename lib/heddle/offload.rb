@@ -16,7 +16,7 @@ module Heddle
   # files, or that the user allows.
   module Offload
     # Methods of Ruby in which native calls are not offloaded, because these methods hold a lock that belongs to the
-    # thread: if another fiber loaded the same file meanwhile, Ruby would report a circular require.
+    # thread: if another fiber of the thread loaded the same file meanwhile, Ruby would report a circular require.
     LOADING = %w[require require_relative load autoload].freeze
 
     # The value of `core` in {status} before the protection is switched on for the first time.
@@ -25,12 +25,12 @@ module Heddle
     autoload :ThreadLimit, "heddle/offload/thread_limit"
     autoload :InPlace, "heddle/offload/in_place"
 
-    # The prefix of a name in HEDDLE_OFFLOAD_ALLOW if only the library's waits in libc are offloaded.
+    # The prefix of an allowed library's name if only the library's waits in libc are to be offloaded.
     WAITS = "libc:"
 
     private_constant :LOADING, :NOT_TRIED, :WAITS
 
-    # Switches the protection on and off. Further methods are in C.
+    # Switches the protection on and off, and sets its libraries and threads. Further methods are in C.
     #
     # @api private
     module Switch
@@ -38,16 +38,16 @@ module Heddle
         # Switches the protection on. {Heddle.enable} calls it.
         #
         # @param allow [Array<String>] prefixes of the file names of further libraries whose calls may run on any
-        #   thread. The variable HEDDLE_OFFLOAD_ALLOW adds more, separated by commas. A later call adds further ones,
-        #   and does not remove any. Read docs/offload.md first: it lists what such a library must not do
+        #   thread. The variable HEDDLE_OFFLOAD_ALLOW adds more, separated by commas. A later call of this method adds
+        #   libraries, and removes none. Read docs/offload.md first: it lists what such a library must not do
         # @param deny [Array<String>] further libraries whose calls are not offloaded; the variable HEDDLE_OFFLOAD_DENY
         #   adds more. A library that is both allowed and denied is denied
         # @param libc [Array<String>] further libraries whose waits in libc (poll, select, sleep, connect, recv) are
-        #   offloaded although the library holds Ruby's lock; docs/offload.md lists the requirements
+        #   offloaded although the libraries hold Ruby's lock; docs/offload.md lists the requirements
         # @param threads [Integer, nil] the maximum number of offload threads; further calls are queued. nil keeps the
-        #   current number, which is {ThreadLimit.default} at first
-        # @raise [ArgumentError] if the waits of a library in `libc` must not be offloaded, or the number of threads is
-        #   invalid
+        #   current maximum, which is {ThreadLimit.default} at first
+        # @raise [ArgumentError] if a name in `libc` is empty, if the waits of a library in it must not be offloaded,
+        #   or if the number of threads is invalid
         def enable(allow: [], deny: [], libc: [], threads: nil)
           name_libraries(allow:, deny:, libc:)
           self.thread_limit = threads if threads
@@ -100,8 +100,8 @@ module Heddle
             **Offload.threads }
         end
 
-        # @return [Array<InPlace>] the native functions that have blocked an event loop since the last call, because
-        #   they were not offloaded. Later calls don't return these functions again
+        # @return [Array<InPlace>] the native functions that have blocked an event loop, because they were not
+        #   offloaded. Each function is returned only once
         def take_in_place = take_blocking.map { |function, seconds| InPlace.new(function:, seconds:) }
 
         # Runs the block without offloading: native calls in it run on the loop's thread.
@@ -126,14 +126,15 @@ module Heddle
           intercept
         end
 
-        # Called from C when all offload threads are busy, on a fiber that must not wait. Not called again in this
-        # process, nor in a child that is forked later.
+        # Called from C the first time that a call is queued because all offload threads are busy. The caller's fiber
+        # must not wait here, so another fiber reports it. Not called again, nor in a child that is forked later.
         def threads_used_up(scheduler)
           limit = Offload.threads[:limit]
           scheduler.spawn(-> { Events.report(:offload_threads_exhausted, limit:) })
         end
 
-        # Called from C once, to find out where Fiddle stores the function that it calls. This call is not offloaded.
+        # Called from C once. From this call, which is not offloaded, C learns where Fiddle stores the address of the
+        # function that is to be called.
         def call_probe = Fiddle::Function.new(probe, [], Fiddle::TYPE_VOID).call
 
         # Checks how this version of Ruby passes descriptors to its I/O functions. A pipe suffices for this, so no file
@@ -175,11 +176,11 @@ module Heddle
       # Measurements of each native function that fibers have called:
       #
       # - +:library+, +:function+ (its symbol or offset in the file), +:method+ (the first Ruby method that called it)
-      # - +:calls+ (their number), +:offloaded+ (the number of offloaded calls)
+      # - +:calls+ (the number of calls), +:offloaded+ (the number of offloaded calls)
       # - +:wall+ (a moving average of the seconds of a call, which falls more slowly than it rises), +:cpu+ (the share
       #   of these seconds in which the call used a CPU)
-      # - +:class+ (+:waits+, +:computes+, +:quick+, +:in_place+ or +:denied+), +:reason+ (why it is not offloaded, or
-      #   nil)
+      # - +:class+ (+:waits+, +:computes+, +:quick+, +:in_place+ or +:denied+), +:reason+ (why the function is not
+      #   offloaded, or nil)
       # - +:trust+ (the class of its library, see {libraries})
       #
       # @return [Array<Hash>] the functions, the slowest first
@@ -187,7 +188,8 @@ module Heddle
 
       # The state of the protection: the values of {threads}, and:
       #
-      # - +:on+; +:core+: true, or why Ruby's own calls are not offloaded
+      # - +:on+: whether the protection is on
+      # - +:core+: true, or why Ruby's own calls are not offloaded
       # - +:extensions+: the number of libraries whose calls are intercepted
       # - +:libc+: the number of libraries whose waits in libc are intercepted
       # - +:missing+: functions of Ruby that could not be intercepted, with +:function+, +:use+ and +:reason+

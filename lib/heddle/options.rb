@@ -23,7 +23,7 @@ module Heddle
     OWN = ALL.reject(&:limit).freeze
     # The options that a configuration file may set: all except `config`, which is the path of that file.
     IN_FILE = ALL.reject { |option| option.name == :config }.freeze
-    # Options that a reload does not change, because the master keeps its sockets, files and log.
+    # Options that a reload does not change, because the master keeps its user, sockets, files and log.
     AT_START = %i[bind port user pidfile pubsub pubsub_memory pubsub_history
                   control access_log log_format log_level log_file].freeze
     BY_NAME = ALL.to_h { |option| [option.name, option] }.freeze

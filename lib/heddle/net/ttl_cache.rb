@@ -31,12 +31,12 @@ module Heddle
         entry = @entries[key] or return
         return forget(key) if entry.expires <= now
 
-        # A Hash keeps the order of insertion, so that its first key is the least recently used.
+        # The entry is inserted again, so that the Hash's first key is always the least recently used one.
         @entries[key] = @entries.delete(key)
         block_given? ? yield(entry.answer, (now - entry.stored).floor) : entry.answer
       end
 
-      # @param ttl [Integer] seconds; an answer with 0 is not stored (RFC 1035, section 3.2.1)
+      # @param ttl [Integer] seconds; with 0 the answer is not stored (RFC 1035, section 3.2.1)
       # @param cost [Integer] the part of `size` that the answer takes
       def store(key, answer, ttl, cost = 1)
         return unless ttl.positive? && cost <= @size

@@ -34,7 +34,7 @@ module Heddle
         "#{function[:library]} #{function[:function]}#{" (called by the method #{method})" if method}"
       end
 
-      # An option can't allow denied libraries or libc as a whole.
+      # No option can allow a denied library, all of libc, or the program itself.
       def allowable? = function[:trust] == :in_place && !function[:library].match?(/\A(lib(c|m|pthread)[.-]|ld-)|\A\z/)
 
       def beginning = "#{function[:library][/\A[^.]+/]}."

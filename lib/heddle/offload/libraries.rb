@@ -25,14 +25,14 @@ module Heddle
       lmdb_ext
     ].freeze
 
-    # Libraries that only compute and never wait for another fiber. Their functions run in place as long as they are
-    # quick.
+    # Libraries that only compute and never wait for another fiber. Each of their functions runs in place as long as
+    # its calls are quick.
     QUICK = %w[zlib.].freeze
 
     # Libraries whose blocking calls of libc are offloaded, too, although the libraries keep the GVL.
     LIBC = %w[libpq].freeze
 
-    # Libraries that no option can add to LIBC, because they wait while they have locks that belong to their thread.
+    # Libraries that no option can add to LIBC, because they wait while they hold locks that belong to a thread.
     NEVER_LIBC = %w[sqlite3 libsqlite3].freeze
 
     private_constant :DENIED, :QUICK, :LIBC, :NEVER_LIBC

@@ -7,9 +7,9 @@ module Heddle
       class << self
         private
 
-        # Starts an offload thread. C code calls this method on the loop's thread when more work is queued than threads
-        # are idle. The new thread inherits neither the fiber's storage nor its interrupt masks. If possible, the new
-        # thread leaves the fiber's thread group, because a program may join all threads of a group.
+        # Starts an offload thread. C code calls this method on the loop's thread when more calls are queued than
+        # threads are idle. The new thread inherits neither the fiber's storage nor the interrupt masks. If possible, it
+        # leaves the thread group of the loop's thread, because a program may join all threads of a group.
         def start_thread
           fiber = Fiber.new(blocking: true, storage: nil) do
             thread = Thread.new { Thread.handle_interrupt(Object => :immediate) { serve } }

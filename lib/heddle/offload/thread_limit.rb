@@ -8,7 +8,7 @@ module Heddle
     #
     # @api private
     module ThreadLimit
-      # Maximum threads of one process.
+      # The maximum number of offload threads in one process, if the container allows as many.
       DEFAULT = 512
 
       # @param workers [Integer] number of processes that share the container's limit

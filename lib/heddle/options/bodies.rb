@@ -22,8 +22,8 @@ module Heddle
                          "beyond it get 503",
                    reason: "Raise it when many large uploads come at once; lower it when the folder for temporary " \
                            "files is on a small disk",
-                   details: "The files are in the folder TMPDIR, or in the system's folder for temporary files; see " \
-                            "[Request bodies](bodies.md). A single body above this limit gets 413."),
+                   details: "The files are in the folder that TMPDIR names, or in the system's folder for temporary " \
+                            "files; see [Request bodies](bodies.md). A single body above this limit gets 413."),
       Option.limit(:body_rate, :rate, 240, 0,
                    text: "minimum rate at which a client must send a request body, after the first 10 s; a slower " \
                          "client gets 408; 0 for no minimum",

@@ -63,7 +63,7 @@ module Heddle
       # @return [String] the long flag
       def flag = "--#{name.to_s.tr("_", "-")}"
 
-      # @return [Boolean] whether the values of other options can change its value
+      # @return [Boolean] whether this option's value can depend on the values of other options
       def dependent? = default.is_a?(Proc) || conditions.any?
 
       # @param value [Object] a String as a person wrote it, or the value in a configuration file

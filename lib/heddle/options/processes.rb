@@ -5,7 +5,7 @@ module Heddle
     # Environments in which the server is a single process by default, so that a debugger can use the terminal.
     ONE_PROCESS = %w[development test].freeze
 
-    # Options of processes, threads and the application's folder.
+    # Options of the server's processes and threads, of its configuration file, and of its start and stop.
     PROCESSES = [
       Option.new(name: :config, unit: :path, short: "-C", default_words: "config/heddle.rb, else heddle.rb",
                  text: "configuration file; `-` to read no file", example: "",
@@ -17,8 +17,8 @@ module Heddle
                  text: "environment of the application; Heddle sets RACK_ENV to it and, if you set this option, " \
                        "also RAILS_ENV",
                  reason: "Set it to production on servers that users reach",
-                 details: "If the value comes from RAILS_ENV or RACK_ENV, Heddle only sets RACK_ENV, and only if it " \
-                          "is unset."),
+                 details: "If the value comes from RAILS_ENV or RACK_ENV, Heddle changes neither, but sets RACK_ENV " \
+                          "if it is unset."),
       # The scoreboard has at most 65,535 slots, and each worker may need four (Server::Cluster::SharedResources).
       Option.new(name: :workers, unit: :auto, range: 0..10_000, short: "-w",
                  default: ->(values) { ONE_PROCESS.include?(values[:environment]) ? 1 : :auto },
@@ -43,7 +43,7 @@ module Heddle
       Option.new(name: :mode, unit: :word, default: :fiber, choices: %i[fiber thread single ractor],
                  text: "how requests run: fiber (each in a fiber), thread (each in a thread), single (one at a time " \
                        "in the main thread) or ractor (experimental: fibers in Ractors)",
-                 reason: "Set thread when the application, or a gem, does not work in fibers",
+                 reason: "Set it to thread when the application, or a gem, does not work in fibers",
                  details: "See [Modes](modes.md)."),
       Option.new(name: :threads, unit: :count, range: 1..10_000, short: "-t",
                  default: ->(values) { values[:mode] == :thread ? 5 : 1 }, default_words: "1; 5 in mode thread",
@@ -86,22 +86,22 @@ module Heddle
                  details: "A worker's event loop sends heartbeats to the master. A blocked loop sends none."),
       Option.new(name: :worker_memory_limit, unit: :bytes, default: 0, range: 0..(1 << 50),
                  example: 'worker_memory_limit "600m"',
-                 text: "replace a worker that uses more memory than this; 0: only when all processes together use " \
-                       "more than the option memory_limit (nine tenths of the memory), replace the largest worker",
+                 text: "replace a worker that uses more memory than this; with 0, replace the largest worker when " \
+                       "all processes together use more than the option memory_limit",
                  reason: "Set it to replace workers earlier",
                  details: "Heddle measures the proportional share (PSS): memory that several workers share is " \
-                          "divided among them. Each worker's limit is up to a tenth less, so that not all are " \
-                          "replaced at the same time. The new worker serves before the old one ends. By default " \
-                          "memory_limit is nine tenths of the memory of the container or machine. When the processes " \
-                          "exceed memory_limit, Heddle replaces only workers that are more than a quarter larger " \
-                          "than the mold (the process that they were forked from)."),
+                          "divided among them. Each worker's limit is up to a tenth below this option, so that not " \
+                          "all are replaced at the same time. The new worker serves before the old one ends. By " \
+                          "default memory_limit is nine tenths of the memory of the container or machine. When the " \
+                          "processes exceed memory_limit, Heddle replaces only workers that are more than a quarter " \
+                          "larger than the mold (the process that they were forked from)."),
       Option.new(name: :worker_max_requests, unit: :count, default: 0, range: 0..1_000_000_000,
                  example: "worker_max_requests 100_000",
                  text: "replace a worker when it has served this many requests; 0 for never",
                  reason: "Set it while the application leaks memory",
                  details: "Heddle replaces one worker at a time; the old worker accepts connections until the new " \
-                          "one serves. Each worker's limit is up to a tenth less, so that not all reach it at the " \
-                          "same time. The option has no effect with a single process. See [Lifetime of " \
+                          "one serves. Each worker's limit is up to a tenth below this option, so that not all reach " \
+                          "it at the same time. The option has no effect with a single process. See [Lifetime of " \
                           "workers](processes.md#lifetime-of-workers)."),
       Option.new(name: :worker_max_age, unit: :seconds, default: 0, range: 0..31_536_000,
                  example: "worker_max_age 86_400",

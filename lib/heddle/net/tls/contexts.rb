@@ -23,14 +23,14 @@ module Heddle
           @minimum = minimum
           @protocols = protocols
           @clients = clients
-          # Certificates for the same names with different key types share a context. OpenSSL uses the type that the
-          # client supports.
+          # Certificates for the same names that differ in the type of their key share a context. OpenSSL uses the type
+          # that the client supports.
           contexts = credentials.pairs.group_by(&:names).to_h { |names, pairs| [names, make(pairs, names)] }
           @by_name = {}
           contexts.each { |names, context| names.each { |name| @by_name[name] ||= context } }
           @default = contexts.fetch(credentials.pairs.first.names)
-          # OpenSSL has a pointer to the ServerNames object, so the object must live as long as the default context. The
-          # context's callbacks are methods of this Contexts object, and the instance variable keeps ServerNames alive.
+          # OpenSSL has a pointer to the ServerNames object, so the object must live as long as the default context. It
+          # does: the context's callbacks are methods of this Contexts object, which refers to it by @server_names.
           @server_names = ServerNames.new(@by_name)
           @server_names.choose_for(@default)
         end
@@ -63,7 +63,7 @@ module Heddle
             raise OpenSSL::SSL::SSLError, "no common protocol; the client offers #{offered.join(", ")}"
         end
 
-        # Selects the context for the client's host name, and so confirms the name (RFC 6066, 3). With OpenSSL,
+        # Selects the context for the host name that the client sends, and so confirms it (RFC 6066, 3). With OpenSSL,
         # {ServerNames} has already selected the context. LibreSSL lacks the function that {ServerNames} needs
         # (SSL_CTX_set_client_hello_cb).
         def find((_, name))

@@ -6,8 +6,8 @@ require "openssl"
 module Heddle
   module Net
     class TLS
-      # Checks that a certificate is valid for the requested host (RFC 9525). The certificate must contain a host name
-      # as dNSName, or an address as iPAddress. The subject (CN) does not count.
+      # Checks that a certificate is valid for the requested host (RFC 9525). If the host is a name, the certificate
+      # must contain it as a dNSName; if it is an address, as an iPAddress. The subject (CN) does not count.
       module Identity
         # ASN.1 tags of GeneralName (RFC 5280, 4.2.1.6).
         NAME = 2

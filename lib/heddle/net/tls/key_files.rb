@@ -34,8 +34,8 @@ module Heddle
         end
 
         # @param certificate_path [String] the certificate, followed by the intermediate certificates
-        # @param key_path [String, nil] an RSA, EC or Ed25519 key without a passphrase; nil: it is in the certificate's
-        #   file
+        # @param key_path [String, nil] an RSA, EC or Ed25519 key without a passphrase; nil: the key is in the
+        #   certificate's file
         def initialize(certificate_path, key_path = nil)
           @certificate_path = File.expand_path(certificate_path)
           @key_path = File.expand_path(key_path || certificate_path)

@@ -25,7 +25,7 @@ module Heddle
 
         private
 
-        # Used only without a subjectAltName (RFC 9525, 2).
+        # Used only if the certificate has no subjectAltName. Clients that follow RFC 9525 ignore these names.
         def common_names = certificate.subject.to_a.filter_map { |name, value| value if name == "CN" }
       end
     end
