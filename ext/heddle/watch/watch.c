@@ -421,7 +421,7 @@ static void *run_watch(void *unused)
 
 HEDDLE_HOLD_DURING_FORK(&watch.mutex)
 
-/* A forked child has neither the watch thread nor the parent's loops. A loop that continues in it gets a new heartbeat. */
+/* A forked child has neither the watch thread nor the parent's loops. A loop that continues gets a new heartbeat. */
 static void after_fork_in_child(void)
 {
     for (heddle_heartbeat *heartbeat = atomic_load(&heddle_heartbeats); heartbeat; heartbeat = heartbeat->next)
