@@ -97,7 +97,7 @@ module Heddle
       end
 
       def too_slow
-        raise ClientGoneError, "the client sent no more of its body for #{@limits.idle_timeout} s" if @answered
+        raise ClientGoneError, "the client sent nothing more of its body for #{@limits.idle_timeout} s" if @answered
 
         rate = "came slower than #{@limits.body_rate} bytes a second, or " if @limits.body_rate > 0
         raise BadRequestError, Rejection.new(408, "the body #{rate}paused for #{@limits.body_timeout} s")
