@@ -16,7 +16,7 @@ module Heddle
         root.async(name: "calls of other threads", background: true) { run }
       end
 
-      # @return [Boolean] whether the calling thread is not the loop's
+      # @return [Boolean] whether the caller is in another thread than the loop, and so must use {push} or {ask}
       def needed? = !Thread.current.equal?(@thread)
 
       # Makes the loop call the block, which must not wait. The loop calls blocks in the order in which they were added.

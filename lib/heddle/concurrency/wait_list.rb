@@ -26,7 +26,7 @@ module Heddle
       # @param timeout [Numeric, nil] maximum seconds to wait; nil: no limit
       # @return [Boolean] false: the timeout has passed
       # @yield if an exception or Fiber#kill interrupts this fiber after it was woken, so that the block can wake
-      #   another
+      #   another fiber
       def wait(timeout = nil)
         scheduler = enter
         fiber = Fiber.current
@@ -40,7 +40,7 @@ module Heddle
 
       # Wakes the fiber that has waited longest.
       #
-      # @return [Boolean] false: no fiber waits, or the loop of the fibers is closed
+      # @return [Boolean] false: no fiber waits, or the loop of the waiting fibers is closed
       def wake
         fiber, = @waiting.shift
         return false if fiber.nil? || @scheduler.closed?

@@ -86,8 +86,8 @@ module Heddle
           heddle_abandon if defined?(::Mysql2::Client) && raw.is_a?(::Mysql2::Client) && Mysql2.streaming?(raw)
         end
 
-        # Closes the driver's connection. The driver's `abandon` is called last, because it does not return in a fiber
-        # that is being killed.
+        # Closes the driver's connection. Calls `abandon` of Heddle's module for the driver last, because that does not
+        # return in a fiber that is being killed.
         #
         # @api private
         def heddle_abandon(raw = @raw_connection)

@@ -78,7 +78,7 @@ module Heddle
         # @return [Boolean] whether the result was read to its end
         def heddle_read? = @heddle_read || false
 
-        # The driver reads rows with native calls. Each is shorter than the offloading of a call. So a small result is
+        # The driver reads each row with a native call. Offloading takes longer than such a call. So a small result is
         # read in place, before the block gets the first row.
         def each(*arguments, **options, &block)
           rows = heddle_read_in_place { super(*arguments, **options, &nil) } if heddle_small?(options)

@@ -50,7 +50,7 @@ module Heddle
         end
 
         def through_proxy(limits, deadline)
-          # Makes this connector before it connects to the proxy, because making it may wait until a file is loaded.
+          # Makes this connector first: it may have to load a file, for which the connection to the proxy would wait.
           secure = connector(@host, @port, true, limits) if @tls
           connection = reach_proxy(limits, deadline)
           return connection unless secure
