@@ -34,7 +34,8 @@ module Heddle
         ["#{RbConfig::CONFIG["rubylibdir"]}/", *rubygems]
       end
 
-      # The paths of Heddle's code. The folder cli is left out, because the demo in it is an ordinary application.
+      # The paths of Heddle's code. The folder cli is left out, because the demo in it is an ordinary application, and
+      # native, because it has no Ruby code.
       def paths(folder)
         names = Dir.children(folder) - %w[cli native]
         names.map { |name| File.join(folder, name.end_with?(".rb") ? name : "#{name}/") }

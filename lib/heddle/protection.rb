@@ -4,8 +4,8 @@ require "heddle/autoloads"
 require "heddle/events"
 
 module Heddle
-  # The protections: they prevent that one fiber blocks the others, or report faults of this kind. Each is switched on
-  # and off by its name, for the whole process.
+  # The protections: they prevent a fiber from blocking the others, or report that one does. Each is switched on and off
+  # by its name, for the whole process.
   #
   # A protection is an object with +enable(**options)+, +disable+, +enabled?+ and +status+ (a Hash with its state, and
   # the reason if a part of it does not work). Each protection is in its own file, which is loaded at the first use.

@@ -34,7 +34,7 @@ module Heddle
     #
     # @api private
     class Subscription
-      # @param topic [String] its topic
+      # @param topic [String] the topic of this subscription
       # @yieldparam message [Message] each message, until the subscription is closed
       # @return [void]
       def each_message(topic)

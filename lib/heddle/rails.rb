@@ -3,7 +3,7 @@
 require "heddle/runtime"
 
 module Heddle
-  # Prepares a Rails application for a server that runs requests in fibers of one thread.
+  # Prepares a Rails application for Heddle's server, which may run requests in fibers of one thread.
   #
   # @api private
   module Rails

@@ -10,8 +10,8 @@ module Heddle
   # starts, {Rails.start} makes the remaining changes.
   class Railtie < ::Rails::Railtie
     # Makes Rails keep a request's state per fiber. Under a server with a thread for each request, this makes no
-    # difference. It is set before the application is loaded, because otherwise a connection that an initializer leases
-    # would belong to the thread.
+    # difference. The level is set before the application is loaded, because otherwise a connection that an initializer
+    # leases would belong to the thread.
     config.active_support.isolation_level = :fiber if Rails.serving?
 
     config.heddle = ActiveSupport::OrderedOptions.new

@@ -142,7 +142,7 @@ module Heddle
 
     # Protects a block from cancellation, for work that must not be left half done. If a task, scope or request around
     # the block is cancelled meanwhile, or a time limit around it ends, the cancellation is deferred to the next wait
-    # after the block. The same is true for tasks that are started in the block. Outside of an event loop, the block is
+    # after the block. Tasks that are started in the block are protected, too. Outside of an event loop, the block is
     # only called.
     #
     # A cancellation from inside the block, such as the end of a time limit there, is not deferred. Three things

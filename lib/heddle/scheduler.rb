@@ -132,9 +132,9 @@ module Heddle
     # Implements the hook +address_resolve(host) -> Array<String>+, which returns a name's addresses, or none if the
     # name does not exist.
     #
-    # Ruby parses the addresses that the hook returns with inet_pton, which accepts neither a +%zone+ nor +127.1+. If
-    # the hook is missing, Ruby calls libc, which parses numeric addresses without a lookup. So for numeric addresses
-    # this method reports that the hook is missing.
+    # Ruby passes each address that the hook returns to inet_pton, which accepts neither a +%zone+ nor +127.1+. If the
+    # hook is missing, Ruby calls libc, which parses numeric addresses without a lookup. So for numeric addresses this
+    # method reports that the hook is missing.
     #
     # respond_to_missing? is not defined: with it, Ruby would treat a missing method as an error of the hook.
     def method_missing(name, *arguments) # rubocop:disable Style/MissingRespondToMissing
@@ -180,8 +180,8 @@ module Heddle
     # Called from C for a Process.wait that needs a thread, such as a wait for any child, or for a process group.
     def process_wait_in_thread(pid, flags) = thread_pool.run { Process::Status.wait(pid, flags) }
 
-    # The methods by which the async gem's first call may reach the scheduler. If the program loads the gem after the
-    # loop was started, this first call loads Heddle's support for the gem.
+    # The async gem calls one of these methods of the scheduler first. If the program has loaded the gem after the loop
+    # was started, this first call loads Heddle's support for the gem.
     ASYNC_CALLS = %i[add_child transfer push with_timeout].freeze
     private_constant :ASYNC_CALLS
 

@@ -27,7 +27,8 @@ module Heddle
       Option.limit(:write_timeout, :seconds, 30, 0.001,
                    text: "close a connection whose client has read nothing of a response for this long",
                    reason: "Raise it when clients pause downloads, as media players do",
-                   details: "Over HTTP/2, a connection whose client reads less than 1 kB a second is closed, too.")
+                   details: "Heddle also ends a response that a client reads at less than 1 kB a second on average, " \
+                            "unless it is a file. See [Slow readers](admission.md#slow-readers).")
     ].freeze
   end
 end

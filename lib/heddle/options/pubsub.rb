@@ -2,7 +2,7 @@
 
 module Heddle
   module Options
-    # Options of the history of Heddle::PubSub.
+    # Options of Heddle::PubSub.
     PUBSUB = [
       Option.new(name: :pubsub, unit: :url, default: "memory",
                  example: 'pubsub "redis://localhost:6379/1"',
@@ -19,15 +19,15 @@ module Heddle
                  text: "memory for messages of Heddle::PubSub, shared by all processes of the server",
                  reason: "Raise it when reconnecting subscribers miss messages that are no longer stored, or when " \
                          "the server has more than 16,384 topics",
-                 details: "Heddle rounds the size up to a power of two. A message may use a quarter of it. Each " \
-                          "KiB also adds an entry to the table of topics: 16 MiB have room for 16,384 topics. Unused " \
-                          "memory costs nothing. See [Pub/sub](pubsub.md)."),
+                 details: "Heddle rounds the size up to a power of two. A message may use a quarter of this size. " \
+                          "Each KiB also adds an entry to the table of topics: 16 MiB have room for 16,384 topics. " \
+                          "Unused memory costs nothing. See [Pub/sub](pubsub.md)."),
       Option.new(name: :pubsub_history, unit: :count, default: 100, range: 0..1000,
                  text: "maximum number of missed messages of a topic that a reconnecting subscriber gets",
                  reason: "Raise it when topics get more messages than this while a client reconnects",
                  details: "The subscriber gets fewer messages if pubsub_memory has no room for them, and no message " \
-                          "that is older than a day. A subscriber that has missed more messages gets a reset (a " \
-                          "notice that messages are lost).")
+                          "that is older than a day. A subscriber that has missed more messages than it can get " \
+                          "receives a reset (a notice that messages are lost).")
     ].freeze
   end
 end

@@ -2,14 +2,14 @@
 
 module Heddle
   module Options
-    # Options of request heads, time limits of requests, and interim responses.
+    # Options of requests: their heads, time limits, cancellation and interim responses.
     REQUESTS = [
       Option.new(name: :request_timeout, unit: :seconds, default: 0, range: 0..86_400, example: "request_timeout 20",
                  text: "respond with 503 if the application has not begun its response after this time; 0 for no limit",
                  reason: "Set it when the proxy in front, or the user, gives up after that time anyway",
                  details: "The call in which the application waits raises Heddle::Cancelled; ensure clauses run. The " \
-                          "log names the line, and the worker continues. Code that computes is interrupted when it " \
-                          "next waits. The option is allowed only in the modes fiber and ractor."),
+                          "log names the line of this call, and the worker continues. Code that computes is " \
+                          "interrupted when it next waits. The option is allowed only in the modes fiber and ractor."),
       Option.new(name: :cancel_on_disconnect, unit: :word, default: :off, choices: %i[off safe all],
                  example: "cancel_on_disconnect :safe",
                  text: "cancel requests whose client has disconnected: off, safe (GET, HEAD, OPTIONS, TRACE) or all",
@@ -25,11 +25,12 @@ module Heddle
                        "(except to clients behind a proxy) or always",
                  reason: "Set it when the application knows which styles and scripts a page needs before the page is " \
                          "rendered",
-                 details: "A request with Via, Forwarded, X-Forwarded-* or X-Real-IP counts as sent by a proxy. " \
-                          "Some proxies take 103 for the final response (nginx before 1.29). With on, requests of " \
-                          "proxies have no rack.early_hints. With always, they have it: set always only if the proxy " \
-                          "forwards 103 (HAProxy and Thruster do). Heddle collects hints until the request waits or " \
-                          "the event loop's tick ends, and sends them as one 103 response. HTTP/1.0 clients get none."),
+                 details: "A request with Via, Forwarded, X-Forwarded-*, X-Real-IP or Client-IP counts as sent by a " \
+                          "proxy. Some proxies take 103 for the final response (nginx before 1.29). With `on`, " \
+                          "requests from proxies have no rack.early_hints. With `always`, they have it: use `always` " \
+                          "only if the proxy forwards 103 (HAProxy and Thruster do). Heddle collects hints until the " \
+                          "request waits or the event loop's tick ends, and sends them as one 103 response. HTTP/1.0 " \
+                          "clients get none."),
       Option.limit(:header_limit, :bytes, 32_768, 1_024,
                    text: "maximum total size of a request's header lines and trailers; a larger request gets 431",
                    reason: "Raise it when clients send large cookies or tokens",

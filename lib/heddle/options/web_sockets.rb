@@ -10,7 +10,7 @@ module Heddle
                  text: "origins whose pages may open a WebSocket: same (the server's own), * (any) or a list; others " \
                        "get 403",
                  reason: "Set it when pages of other sites connect",
-                 details: "A browser sends its cookies with a WebSocket's request whichever page opens the " \
+                 details: "A browser sends the server's cookies with a WebSocket's request whichever page opens the " \
                           "WebSocket, so a page of another site could act in its visitor's name. Requests without an " \
                           "Origin, as other programs send them, are accepted. The option applies to WebSockets that " \
                           "Heddle serves ([WebSockets](websockets.md)), not to WebSockets over hijacked connections, " \

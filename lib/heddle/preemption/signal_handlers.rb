@@ -19,8 +19,8 @@ module Heddle
           @given = given
         end
 
-        # Calls the handler without preemption. Uses the scheduler's method, which is in C. Heddle.without_preemption
-        # would add a frame of Heddle's own Ruby code ({OwnCode}), in which Ctrl-C is not raised.
+        # Calls the handler without preemption. The scheduler's method for this is in C. Heddle.without_preemption would
+        # add a frame of Ruby code, so that Ctrl-C would always seem to interrupt Heddle's own code ({OwnCode}).
         #
         # @param number [Integer] the signal's number
         def call(number)

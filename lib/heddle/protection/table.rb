@@ -69,8 +69,8 @@ module Heddle
         Row.new("offload of #{use}", false, "#{function}: #{reason}")
       end
 
-      # Guard pages without memory mappings protect the stacks of fibers. Where the kernel does not support them, they
-      # are off: then Ruby's own guard page of each fiber needs a mapping.
+      # Heddle's guard pages protect the stacks of fibers, and need no memory mappings. Where the kernel does not
+      # support such pages, they are off, and Ruby's own guard page of each fiber needs a mapping.
       def guard_pages
         reason = Scheduler.guard_pages
         reason == :on ? Row.new("guard pages", true, nil) : Row.new("guard pages", false, reason)

@@ -26,8 +26,8 @@ module Heddle
         end
       end
 
-      # Changes the protections. Calls that already run are not affected. Without names, all protections are switched
-      # off, even those that the program itself has switched on.
+      # Changes the protections. Calls that already run are not affected. If `names` is empty, all protections are
+      # switched off, even those that the program itself has switched on.
       # @param names [Array<Symbol>] the protections that are needed from now on
       # @return [void]
       def change(names)

@@ -6,8 +6,8 @@ require "uri"
 module Heddle
   module PubSub
     # A service (Redis or PostgreSQL) by which several machines share topics. It assigns the offsets of messages. A
-    # process publishes over one connection. A second connection copies all messages into the history, the shared memory
-    # that subscribers read.
+    # {Publisher} publishes over one connection. Over another one, a {Follower} copies all messages into the history,
+    # the shared memory that subscribers read.
     #
     # @api private
     class Backend

@@ -49,7 +49,7 @@ module Heddle
 
         private
 
-        # The variable HEDDLE_PUBSUB gives the address to processes of jobs, and to applications under other servers.
+        # The variable HEDDLE_PUBSUB names the backend for job processes, and for applications under other servers.
         def backend_of_environment
           url = ENV.fetch("HEDDLE_PUBSUB", nil)
           return if [nil, "", "memory"].include?(url) || url.start_with?("unix:")

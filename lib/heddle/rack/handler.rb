@@ -4,8 +4,8 @@ require "heddle/runtime"
 
 module Heddle
   module Rack
-    # Calls the application for each request, sends what it returns, and handles its errors. Must be created in the loop
-    # that it serves.
+    # Calls the application for each request, sends the response that it returns, and handles its errors. A handler must
+    # be created in the loop that it serves.
     class Handler
       # @param app [#call]
       # @param env_builder [EnvBuilder]
@@ -46,7 +46,7 @@ module Heddle
           failure = e
           exchange.response?&.withdraw # now, because the loop sends the head as soon as this fiber waits
         end
-        # A task that the application has started belongs to its request, and must end before the exchange ends. If the
+        # A task that the application has started belongs to this request, and must end before the exchange ends. If the
         # task fails, only this request fails.
         failure = @context.end_request_scope(failure) if @context.request_scopes?
         fail_with(exchange, failure) if failure
@@ -140,7 +140,7 @@ module Heddle
         case error
         when ClientGoneError
           @log.client_gone(exchange, error)
-          # The client may have closed only its own side, and still read the response.
+          # The client may have closed only its sending side, and still read the response.
           reject(exchange, 400, error.message)
         when HTTP::BadRequestError then reject(exchange, error.rejection.status, error.rejection.reason)
         when ApplicationFailure

@@ -117,7 +117,7 @@ module Heddle
       def sysread(...) = readpartial(...)
 
       # @param exception [Boolean] whether to raise EOFError at the end
-      # @return [String, nil] see {#readpartial}; nil at the end without `exception`
+      # @return [String, nil] see {#readpartial}; nil at the end if `exception` is false
       def read_nonblock(length, buffer = nil, exception: true)
         readpartial(length, buffer)
       rescue EOFError

@@ -33,8 +33,8 @@ module Heddle
       end
 
       # @param exchange [HTTP::Exchange]
-      # @param input [Input, NoInput] the request's body. The one in the env can't be used, because the application may
-      #   have replaced it.
+      # @param input [Input, StreamedInput, NoInput] the request's body. The env's `rack.input` can't be used, because
+      #   the application may have replaced it.
       # @param wait [Boolean] whether to return only after the kernel has accepted the whole response
       def initialize(exchange, input, wait: false)
         @exchange = exchange
@@ -98,7 +98,7 @@ module Heddle
         @response.start(status, headers)
         unless @response.bodiless?
           begin_content(headers)
-          stream = open_stream # for its lock: other threads and fibers may call the block, too
+          stream = open_stream # for its lock: `each` may call the block in several threads and fibers
           body.each do |chunk|
             size_of(chunk)
             stream.write(chunk)

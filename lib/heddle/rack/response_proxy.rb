@@ -17,7 +17,7 @@ module Heddle
       def flush = @proxy.enqueue { @response.flush }
 
       # In a fiber, a held head is sent in the loop's next tick, because the fiber then waits. A thread may still be
-      # computing the body in that tick. So its head is sent only after HEAD_DELAY (see {ExchangeProxy}).
+      # computing the body in that tick. So a head that a thread holds is sent only after HEAD_DELAY ({ExchangeProxy}).
       def hold = @proxy.flush_head_later
 
       def write(data)

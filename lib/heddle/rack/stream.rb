@@ -4,7 +4,7 @@ module Heddle
   module Rack
     # The argument of a streaming body (a body with `call`). Like an IO, it reads the request's body and writes the
     # response's. Both are possible at the same time. After an upgrade it reads and writes the bytes of the connection.
-    # Any thread may write to it, also when the body has returned.
+    # Any thread may write to it, also after the body's `call` has returned.
     class Stream
       # @param input [Input, NoInput]
       # @param exchange [HTTP::Exchange]

@@ -12,8 +12,8 @@ module Heddle
       # @see ::Rails::Server#start
       def start(*)
         arguments = WorkerStart.arguments(server, options) or return super
-        # `heddle serve` has no flag --log-to-stdout, but production.rb of Rails 5 to 7.0 reads this variable. In newer
-        # versions, production.rb always logs to the standard output.
+        # `heddle serve` has no flag --log-to-stdout. But production.rb of Rails 5 to 7.0 reads RAILS_LOG_TO_STDOUT, and
+        # that of newer versions always logs to the standard output.
         variables = options[:log_stdout] ? { "RAILS_LOG_TO_STDOUT" => "1" } : {}
         Kernel.exec(variables, RbConfig.ruby, COMMAND, *arguments)
       end

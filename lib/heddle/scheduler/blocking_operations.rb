@@ -11,8 +11,8 @@ module Heddle
     #
     # @api private
     module BlockingOperations
-      # Methods that do one system call on a path or descriptor. `open` is not included, because it waits for the other
-      # end of a FIFO.
+      # Methods that make only quick system calls on paths and descriptors. `open` is not included, because it waits for
+      # the other end of a FIFO.
       INLINE = %w[
         access? atime basename birthtime blockdev? chardev? chmod chown ctime delete directory? empty? executable?
         executable_real? exist? expand_path file? flush ftype grpowned? identical? lchmod lchown link lstat mtime

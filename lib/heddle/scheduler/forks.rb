@@ -2,9 +2,9 @@
 
 module Heddle
   class Scheduler
-    # Keeps the loop in a child that a fiber has forked. Ruby 4.0 removes the scheduler in a forked child, and makes the
-    # fiber that has forked a blocking fiber, in which Ruby calls no scheduler hook. {Patches} prepends this module to
-    # Process's singleton class.
+    # Keeps the loop in a child that a fiber has forked. In such a child, Ruby 4.0 removes the scheduler, and turns the
+    # fiber into a blocking one, in which Ruby calls no scheduler hook. {Patches} prepends this module to Process's
+    # singleton class.
     #
     # @api private
     module Forks
@@ -27,7 +27,7 @@ module Heddle
 
       def self.restore(scheduler)
         Fiber.set_scheduler(scheduler)
-        scheduler.process_fork if scheduler.respond_to?(:process_fork) # the gem async calls it only on Ruby before 4.0
+        scheduler.process_fork if scheduler.respond_to?(:process_fork) # of async, which calls it only before Ruby 4.0
       end
       private_class_method :restore
     end

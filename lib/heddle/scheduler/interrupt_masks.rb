@@ -3,8 +3,8 @@
 module Heddle
   class Scheduler
     # Makes Thread.handle_interrupt apply to time limits, too. Ruby applies it only to exceptions from other threads,
-    # but the loop itself raises time limits. Ruby also keeps one mask per thread, which would apply to all its fibers.
-    # {Patches} prepends this module to Thread's singleton class.
+    # but the loop itself raises time limits. Ruby's masks belong to a thread, and so apply to all of its fibers; those
+    # that Heddle adds belong to a fiber. {Patches} prepends this module to Thread's singleton class.
     #
     # @api private
     module InterruptMasks

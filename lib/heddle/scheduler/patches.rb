@@ -43,7 +43,7 @@ module Heddle
 
           @forbidden = nil
           untested = Platform.untested unless environment.key?("HEDDLE_GUARD_PAGES")
-          guard_pages_off(untested && "#{untested}: HEDDLE_GUARD_PAGES=1 or heddle protect on switches them on")
+          guard_pages_off(untested && "#{untested}: HEDDLE_GUARD_PAGES=1 or `heddle protect on` switches them on")
         end
 
         # Makes the changes unless they are forbidden or already made. Each scheduler calls this method.

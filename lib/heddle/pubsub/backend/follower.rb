@@ -8,7 +8,8 @@ module Heddle
       # one history: each message is appended only once.
       #
       # Other programs may write to the backend's stream or tables, too. The follower skips their entries, and reports
-      # the first one. If they have deleted messages, subscribers get a reset, the notice that messages are lost.
+      # the first one. If another program has deleted messages, subscribers get a reset, the notice that messages are
+      # lost.
       class Follower
         include MonotonicClock
 
@@ -77,8 +78,8 @@ module Heddle
           connection&.close
         end
 
-        # Chooses the offset to begin after. Continues after the history's last message if the history has the backend's
-        # epoch, and the backend still has all later messages.
+        # Chooses the offset after which the follower begins to read. Continues after the history's last message if the
+        # history has the backend's epoch, and the backend still has all later messages.
         def begin_at(state)
           epoch, offset, follows = History.state
           before = [state.oldest - 1, state.count - RECENT].max

@@ -17,7 +17,8 @@ module Heddle
         TIMEOUT = 5
         # Number of published batches between two deletions of old messages.
         TRIM_INTERVAL = 64
-        # Heddle ignores rows of other programs with this number or a higher one, so that they can't use up the numbers.
+        # Heddle ignores other programs' rows with this number or a higher one. Otherwise its own next messages would
+        # need even higher numbers.
         NUMBER_LIMIT = 10**15
         private_constant :TIMEOUT, :TRIM_INTERVAL, :NUMBER_LIMIT
         # The open connections of this process. A forked process must not end their sessions.
@@ -99,7 +100,7 @@ module Heddle
         # @param most [Integer] maximum number of messages
         # @param wait [Numeric] maximum seconds to wait
         # @param _counted [Integer] not needed, because one query finds every stored message after `after`
-        # @return [Array<Stored>] in the order of offsets; empty: none has come
+        # @return [Array<Stored>] in the order of offsets; empty: no message came within `wait`
         def read(after, most, wait, _counted)
           translate do
             listen

@@ -168,8 +168,8 @@ module Heddle
 
         def run(script, keys, arguments) = @redis.call("EVAL", script, keys.size, *keys, *arguments)
 
-        # Returns Redis' run_id, which changes when Redis restarts, because a restart may lose messages. Returns a
-        # constant if Redis loses no messages, see #durable?.
+        # Returns Redis' run_id, which changes at each restart of Redis, in which messages may be lost. If Redis loses
+        # no messages (see #durable?), returns a constant.
         def identity
           return "durable" if durable?
 
