@@ -77,7 +77,7 @@ class ClusterControlTest < Minitest::Test
     one = workers.find { |worker| worker[:pid] == stuck }
 
     assert_equal "stuck", one[:state]
-    assert_match(/the last message to the master was [\d.]+ s ago/, one[:problem])
+    assert_match(/its last message to the master was [\d.]+ s ago/, one[:problem])
     assert_equal %w[running], (workers - [one]).map { |worker| worker[:state] }
     assert_equal [0.0, 1.0], metrics["heddle_worker_up"].values.sort
     assert_match(/^! worker #{one[:index]}: does not respond/, heddle("status").first)

@@ -117,7 +117,7 @@ class ClusterOverdueWorkersTest < Minitest::Test
     look(watched, 61.0)
     look(watched, 62.0)
 
-    assert_equal ["killing worker 0: the mold (pid 900) has not forked it for 61 s, and is killed"], @lines
+    assert_equal ["killing worker 0: its mold (pid 900) is killed: it has not forked this worker for 61 s"], @lines
     assert_equal "it was killed, because it had not forked worker 0 for 61 s", worker.mold.killed
     assert_empty worker.signals
   end

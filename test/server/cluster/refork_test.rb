@@ -93,7 +93,7 @@ class ClusterReforkTest < Minitest::Test
     serve("--refork-after", "5", "--stop-timeout", "1")
     first = workers
     held = Array.new(8) { ask("/hold") }
-    wait_until("it is not told") { served.get("/") && said("refork failed: the worker has not become a").positive? }
+    wait_until("it is not told") { served.get("/") && said("refork failed: the mold that a worker").positive? }
     write("go", "")
     held.each(&:close)
 

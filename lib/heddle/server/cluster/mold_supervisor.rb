@@ -5,7 +5,7 @@ module Heddle
     module Cluster
       # Keeps a mold with the newest code running. A mold is the process that has loaded the application, and that
       # workers are forked from. This class starts the first mold, a new one for each reload, and another one when the
-      # mold has died.
+      # mold has died. It also has a worker fork a mold (option `refork_after`).
       class MoldSupervisor
         include MonotonicClock
 
@@ -72,14 +72,14 @@ module Heddle
           report_reload(problem)
         end
 
-        # Turns a worker that has served enough requests (option `refork_after`) into the new mold, and replaces all
-        # workers with forks of it.
+        # Asks a worker that has served enough requests (option `refork_after`) to fork the new mold, and replaces all
+        # workers with workers that this mold forks.
         # @return [void]
         def refork
           return if @reload || @stopped
 
           worker = refork_candidate or return
-          worker.mold.warm = true # set first, so that a failed attempt is not repeated
+          worker.mold.warm = true # before the attempt, so that a failed one is not repeated
           mold = @mold_spawner.promote_worker(worker)
           mold.warm = true
           @reload = RollingRestart.new(fleet, mold, @log, name: :refork) { |former| finish_reload(former) }
@@ -146,10 +146,10 @@ module Heddle
           @mold_spawner.fork_mold(setting) { @master.close_in_child }
         end
 
-        # Returns the worker that has served the most requests, if it can become the new mold: it has served at least
-        # `refork_after` requests, and was forked from the current mold, which is not warm yet. Workers that are forked
-        # from it share what its requests have left in memory, such as caches, compiled templates and Ruby's inline
-        # caches. Each worker of a mold that has served no request must fill its own copies of these.
+        # Returns the worker that has served the most requests, if it can fork the new mold: it has served at least
+        # `refork_after` requests, and was forked from the current mold, which is not warm yet. The workers of the new
+        # mold share what these requests have left in memory, such as caches, compiled templates and Ruby's inline
+        # caches. Otherwise each worker fills its own copies.
         def refork_candidate
           mold = fleet.mold
           return if mold.nil? || mold.warm || !mold.ready? || !fleet.complete?
@@ -169,14 +169,14 @@ module Heddle
           handle_closed_channel(mold) unless open
         end
 
-        # If a worker is to become a mold, the mold's handle has no pid until the mold is ready. If the channel closes
-        # before that, the worker has failed to become a mold.
+        # If a worker was asked to fork a mold, the mold's handle has no pid until the mold is ready. If the channel
+        # closes before that, the mold was not forked, or has ended.
         def handle_closed_channel(mold)
           mold.channel.close
           return if mold.pid
 
           @mold_spawner.remove(mold)
-          @reload.abandon("the worker has not become a mold") if @reload&.mold.equal?(mold)
+          @reload.abandon("the mold that a worker was to fork has not become ready") if @reload&.mold.equal?(mold)
         end
 
         def handle_message(mold, message)
@@ -236,11 +236,11 @@ module Heddle
           load_later(mold, :mold_ended, pid: mold.pid, reason:)
         end
 
-        # A mold without a pid is still a worker, whose last requests may take as long as they need.
+        # A worker forks a mold without a pid after its last requests, which may take as long as they need.
         def kill_overdue(mold)
           return unless mold.pid && mold.state == :loading && mold.configuration.worker_timeout.positive?
 
-          mold.kill_stuck("loading had not ended after #{LOAD_TIMEOUT} s") if
+          mold.kill_stuck("loading the application took longer than #{LOAD_TIMEOUT} s") if
             now - mold.started_at > LOAD_TIMEOUT
         end
 

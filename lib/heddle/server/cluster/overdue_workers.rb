@@ -3,8 +3,8 @@
 module Heddle
   class Server
     module Cluster
-      # Kills workers that have not responded for too long, whose crash report hangs, or that take too long to stop. The
-      # master calls {#check} once a second.
+      # Kills workers that have not responded for too long, whose crash report hangs, or that take too long to stop.
+      # Kills a mold that takes too long to fork a worker. The master calls {#check} once a second.
       class OverdueWorkers
         # Seconds between two pings of a worker.
         PING_INTERVAL = 5
@@ -27,7 +27,7 @@ module Heddle
           @pinged_at = -Float::INFINITY
         end
 
-        # Kills overdue workers, and sends pings to the others.
+        # Kills what is overdue, and sends pings to the serving workers.
         # @return [void]
         def check
           now = @clock.call
@@ -85,9 +85,10 @@ module Heddle
         # Kills a stuck mold, which has not forked the worker. It may hang in a hook, for example. When the mold has
         # ended, {Fleet#remove_unforked} removes the worker.
         def kill_mold(worker, silent)
-          worker.reason = "the mold (pid #{worker.mold.pid}) has not forked it for #{silent.round} s, and is killed"
+          mold = worker.mold
+          worker.reason = "its mold (pid #{mold.pid}) is killed: it has not forked this worker for #{silent.round} s"
           @log.event(:worker_killed, **worker.fields, reason: worker.reason)
-          worker.mold.kill_stuck("it was killed, because it had not forked #{worker.name} for #{silent.round} s")
+          mold.kill_stuck("it was killed, because it had not forked #{worker.name} for #{silent.round} s")
         end
 
         def ping_workers(now)

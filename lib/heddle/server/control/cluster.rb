@@ -53,8 +53,8 @@ module Heddle
         #   a restart, because the master replaces that worker.
         def dead
           serving = handles.select(&:serving?)
-          blocked = serving.map { |one| scoreboard(one)[:busy_for] || 0 }
-          "no worker's loop has run for #{blocked.min.round(1)} s" if blocked.any? && blocked.min > DEAD_AFTER
+          seconds = serving.map { |one| scoreboard(one)[:busy_for] || 0 }.min
+          "the loops of all workers have been blocked for #{seconds.round(1)} s" if seconds && seconds > DEAD_AFTER
         end
 
         # @return [String] a tree of the tasks of every worker, with the place where each one waits
@@ -161,7 +161,7 @@ module Heddle
           running = in_flight && [in_flight - waiting, 0].max # in_flight includes waiting requests
           { index: one.index, pid: one.pid, state: "stuck", running:, waiting:,
             connections: known[:connections], lag: known[:lag], heartbeat_age: known[:busy_for],
-            problem: "does not respond within #{TIMEOUT} s; the last message to the master was #{heard} s ago" }.compact
+            problem: "does not respond within #{TIMEOUT} s; its last message to the master was #{heard} s ago" }.compact
         end
 
         def scoreboard(one) = @master.resources.scoreboard.read(one.slot) || {}
