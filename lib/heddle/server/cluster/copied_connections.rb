@@ -5,17 +5,17 @@ require "socket"
 module Heddle
   class Server
     module Cluster
-      # The connections of the application in a process that becomes the mold. A worker that has served forks that
-      # process (`refork_after`), so the process has copies of the connections that the application has opened in the
-      # worker, for example to an upstream service. All workers forked from the mold would send on the same connection,
-      # and one worker could get the response that another one waits for.
+      # Cuts off a new mold from connections of the worker that has forked it (option `refork_after`). The mold has
+      # copies of the connections that the application has opened in that worker, for example to an upstream service.
+      # All workers forked from the mold would send on the same connection, and one worker could get the response that
+      # another one waits for.
       module CopiedConnections
         # @return [Array<String>] the sockets of this process; none without /proc
         def self.list = sockets.map(&:last)
 
         # Replaces the connections in this process by a closed one. When the application then reads from one of them, it
-        # gets the end of the stream, as if the peer had closed it, and connects again. The connections themselves stay
-        # open in the worker.
+        # gets the end of the stream, as if the peer had closed the connection, and can connect again. The connections
+        # themselves stay open in the worker.
         # @param known [Array<String>] the sockets that the worker had before it served; they are kept
         # @return [void]
         def self.cut(known)
@@ -34,7 +34,8 @@ module Heddle
           end
         end
 
-        # Keeps Heddle's own sockets: they are socket pairs, which have no address at the other end.
+        # Replaces a connection. Keeps Heddle's own sockets: these are socket pairs, which have no address at the other
+        # end.
         def self.replace(number, closed)
           socket = BasicSocket.for_fd(number)
           socket.autoclose = false

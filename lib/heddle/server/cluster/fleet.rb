@@ -6,7 +6,8 @@ module Heddle
   class Server
     module Cluster
       # Manages the workers for the master: starts missing ones, records their states, and replaces them. Workers are
-      # forked by the mold, the process that has loaded the application. All methods are called on the master's thread.
+      # forked by the mold, the process that has loaded the application. Only the master's main thread changes the
+      # fleet; the thread of the control sockets reads it.
       class Fleet
         # A process that is asked to end, or has lost its master, is killed this many seconds after `stop_timeout`.
         KILL_DELAY = 5
@@ -105,7 +106,8 @@ module Heddle
         def start(index, replaces: nil)
           return unless mold&.ready?
 
-          # If all workers have a pid, the unknown exits are those of orphans, and the new worker may get such a pid.
+          # If all workers have a pid, the unknown exits can only be those of orphans. They are dropped, because the new
+          # worker may get the pid of such an orphan.
           @unknown_exits.clear if @workers.all?(&:pid)
           ours, theirs = MessageSocket.pair
           slot = @scoreboard.claim(mold.generation, index) or return ours.close
@@ -155,8 +157,8 @@ module Heddle
         end
 
         # Called when a mold has ended and its last messages were read. Removes the records of workers that the mold was
-        # asked to fork and has not forked. The channels of these records may not close by themselves, because a hanging
-        # intermediate process of the fork may keep them open.
+        # asked to fork and has not forked. The master can't wait until their channels close: the mold forks each worker
+        # through an intermediate process, which may hang and keep the channel open.
         # @param mold [MoldHandle]
         # @return [void]
         def remove_unforked(mold)
@@ -230,8 +232,8 @@ module Heddle
         end
 
         def handle_loss(worker, how)
-          # A request may crash the worker before the master reads its message "ready". So the scoreboard is checked,
-          # too.
+          # A request may crash the worker before the master has read the worker's message "ready". So a worker also
+          # counts as having served if the scoreboard shows that it has accepted a connection.
           served = worker.serving? || @scoreboard.read(worker.slot)&.fetch(:accepted)&.positive?
           requests = unanswered(worker)
           remove(worker)

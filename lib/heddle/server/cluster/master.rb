@@ -29,7 +29,8 @@ module Heddle
         attr_reader :folder
         # @return [ProtectionSwitch]
         attr_reader :protection
-        # @return [Control::Cluster, nil] serves the control sockets on its own thread
+        # @return [Control::Cluster, nil] answers the requests that arrive at the control sockets, on their thread; nil:
+        #   not set yet
         attr_accessor :control
 
         # @param configuration [Configuration]

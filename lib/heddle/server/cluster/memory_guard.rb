@@ -23,7 +23,7 @@ module Heddle
         # @param log [#event]
         # @param clock [#call] returns the time in seconds
         # @param budget [#call] returns the bytes that all processes together may use; nil: there is no limit
-        # @param others [#call] returns the ids of the processes that are not workers
+        # @param others [#call] returns the ids of the server's processes that are not workers
         # @param memory [#used, #proportional] see {Memory}
         # @yield after each measurement
         # @yieldparam bytes [Integer] the memory of all processes

@@ -27,8 +27,8 @@ module Heddle
         def run_fork_loop
           Process.setproctitle("heddle: mold")
           # While a mold loads the application, it does not notice that the master was killed. It would keep the
-          # listening sockets open, so that no new server could start. So the kernel ends it 1 s after the master. Each
-          # worker makes the same call, because it may be stuck ({#fork_worker}).
+          # listening sockets open, so that no new server could start. So the kernel ends it 1 s after the master. The
+          # kernel also ends the workers some time after the master, because they may be stuck ({#fork_worker}).
           Native::Processes.end_after_master(1)
           # Ctrl-C, or a closing terminal, sends its signal to all processes. Only the master reacts.
           %w[INT QUIT HUP].each { |name| trap(name) {} } # rubocop:disable Lint/EmptyBlock
@@ -58,7 +58,7 @@ module Heddle
 
         def load_application
           configuration = @setting.configuration
-          WorkingFolder.note # before the application can change it; a reload may have entered another folder
+          WorkingFolder.note # before the application can change the folder; the master may have, for a reload
           choose_patches(configuration)
           configuration.export_environment
           hooks.attempt(:before_mold)
@@ -80,7 +80,8 @@ module Heddle
           report_failure(LoadFailure.new(e).message)
         end
 
-        # Sets the number of workers (option `workers auto`). A worker's share of common limits depends on this number.
+        # Sets the number of workers if the option `workers` is auto. A worker's share of common limits depends on this
+        # number.
         def fit_memory
           configuration = @setting.configuration.fit_memory(Memory.proportional, Memory.proportional(Process.ppid))
           @setting = @setting.with(configuration:)

@@ -3,7 +3,7 @@
 module Heddle
   class Server
     module Cluster
-      # Starts molds, and lists the running ones: usually one, and two during a reload. A mold is a process that has
+      # Starts molds, and lists the present ones: usually one, and two during a reload. A mold is a process that has
       # loaded the application, and that workers are forked from. A mold can be forked from a worker, too.
       class MoldSpawner
         include Enumerable
@@ -56,7 +56,7 @@ module Heddle
         # @yieldparam mold [MoldHandle]
         def each(&) = @all.each(&)
 
-        # @return [Boolean] whether no mold runs
+        # @return [Boolean] whether there are no molds
         def empty? = @all.empty?
 
         # Removes a mold that has ended.

@@ -6,12 +6,12 @@ module Heddle
       # Decides whether new workers have protections. An operator can switch protections on and off for all workers.
       # After several crashes of protected workers, new workers get no protections.
       class ProtectionSwitch
-        # This many crashes of protected workers within PERIOD seconds switch the protections off.
+        # This many crashes of protected workers within PERIOD seconds switch the protections of new workers off.
         CRASHES = 2
         PERIOD = 600
         private_constant :CRASHES, :PERIOD
 
-        # The reasons why a worker is unprotected.
+        # Two reasons why a worker is unprotected. {#trip} writes the third one.
         CANARY = "canary_unprotected"
         OPERATOR = "heddle protect off"
 
@@ -24,7 +24,7 @@ module Heddle
           @crashes = []
         end
 
-        # @return [Boolean] whether crashes have switched the protections off
+        # @return [Boolean] whether crashes have switched the protections of new workers off
         def tripped? = @setting.is_a?(String) && @setting != OPERATOR
 
         # @param worker [Integer] the number of a new worker

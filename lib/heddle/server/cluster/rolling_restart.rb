@@ -25,7 +25,8 @@ module Heddle
         # @return [MoldHandle] the new mold
         attr_reader :mold
 
-        # Starts to replace the next worker, if the last new one serves.
+        # Starts to replace the next worker, if the previous replacement serves. Ends the whole replacement when it is
+        # complete or has failed. Must be called again and again until then.
         # @return [void]
         def advance
           return unless mold.ready?
@@ -43,7 +44,7 @@ module Heddle
           @done.call(@former, nil)
         end
 
-        # Ends the replacement early.
+        # Ends the whole replacement early.
         # @param reason [String] the reason for the log
         # @return [void]
         def abandon(reason)
@@ -66,8 +67,8 @@ module Heddle
           @activated = true
           @former = @fleet.mold
           @fleet.mold = mold
-          # A warm mold (a former worker) has the same configuration as the mold before it. So the fleet keeps its size,
-          # which an operator may have changed meanwhile.
+          # A warm mold (one that a worker has forked) has the same configuration as the mold before it. So the fleet
+          # keeps its size, which an operator may have changed since the start.
           return if mold.warm
 
           @size = @fleet.size

@@ -3,14 +3,15 @@
 module Heddle
   class Server
     module Cluster
-      # The resources that all processes of a server share: the listening sockets with their certificates, the
-      # scoreboard (shared memory with the load of each worker), and the socket pair over which workers hand off
-      # connections. They are created before the first fork, or inherited from an old master.
+      # The resources that all processes of a server share: the listening sockets with their certificates and the keys
+      # of TLS session tickets, the memory of pub/sub, the scoreboard (shared memory with the load of each worker), and
+      # the socket pair over which workers hand off connections. They are created before the first fork, or inherited
+      # from an old master.
       class SharedResources
         # Number of slots of the scoreboard for each process: one for itself, one for its replacement during a reload,
         # and two for former ones that have not ended yet.
         SLOTS_A_PROCESS = 4
-        # Minimum number of slots, so that a reload or TTIN can add workers. The memory of unused slots costs nothing.
+        # Minimum number of slots, so that a reload or the signal TTIN can add workers. Unused slots use no memory.
         MIN_SLOTS = 256
         private_constant :SLOTS_A_PROCESS, :MIN_SLOTS
 
@@ -64,8 +65,8 @@ module Heddle
         # @return [Array<String>] the server's URLs
         def urls = listeners.map(&:url).uniq
 
-        # Loads the TLS settings for a reload: reads all certificates' files again, and applies changed settings of
-        # addresses. The caller must call {#commit} or {#roll_back} afterwards.
+        # Loads the TLS settings for a reload: reads the files of all certificates again, and applies the changed
+        # settings of addresses. The caller must call {#commit} or {#roll_back} afterwards.
         # @param configuration [Configuration]
         # @param log [Log]
         # @return [void]
@@ -119,7 +120,7 @@ module Heddle
         # @return [void]
         def stop_listening = listeners.each { |listener| listener.io.close }
 
-        # Closes the listeners, and removes the files of unix sockets, unless the old master still serves them.
+        # Closes the listeners. Also removes the files of unix sockets, unless an old master still serves them.
         # @return [void]
         def close_listeners
           return release_listeners if @inheritance.pending?
@@ -144,8 +145,8 @@ module Heddle
 
         private
 
-        # Uses the old master's scoreboard. Creates a new one if there is none, or if it is too small for this many
-        # processes.
+        # Uses the old master's scoreboard. Creates a new one if there is no old one, or if that is too small for this
+        # many processes.
         def open_scoreboard(inheritance, processes)
           inherited = inheritance.scoreboard
           return inherited if inherited && inherited.slots >= processes * 2

@@ -66,7 +66,7 @@ module Heddle
           end
         end
 
-        # Ignores the third SIGINT and later ones: each would begin the time limit of the stop again.
+        # Ignores the third SIGINT and later ones: each would restart the time limit of the immediate stop.
         def interrupt
           case @interrupts += 1
           when 1 then terminate("INT", SingleProcess::Signals::HINT)

@@ -28,8 +28,8 @@ module Heddle
         def running? = !@pid.nil?
 
         # Starts the process, or asks it to end if it must be replaced. It must be replaced after a reload, which
-        # creates a new configuration object. A mold that was a worker (see `refork_after`) has the same configuration
-        # object as the mold before it, because its code is the same.
+        # creates a new configuration object. A mold that a worker has forked (option `refork_after`) has the same
+        # configuration object as the mold before it, so the process is kept.
         # @param mold [MoldHandle, nil] the mold that forks the workers
         # @return [void]
         def follow(mold)
@@ -45,7 +45,7 @@ module Heddle
         # @param pid [Integer]
         # @return [void]
         def record_spawn(pid)
-          return if @state != :starting # not expected any more: its channel is closed, so the process ends by itself
+          return if @state != :starting # this process is not wanted any more; it ends, because its channel is closed
 
           @pid = pid
           @state = :running

@@ -115,8 +115,8 @@ module Heddle
           @channel.send_message("ready", **Cluster.boot_details(@server))
         end
 
-        # Starts the thread that receives the master's messages. It answers queries itself, even while the loop is
-        # blocked. Commands are passed to the loop. A ping is a command, because it checks that the loop runs.
+        # Starts the thread that receives the master's messages. The thread answers queries itself, even while the loop
+        # is blocked, and passes commands to the loop. A ping is a command, because it checks that the loop runs.
         def start_listener
           thread = Thread.new do
             @setting.log.event(:master_lost, worker: index, reason: listen)
@@ -133,7 +133,7 @@ module Heddle
             handle_message(message)
           end
           @channel.failure&.message || "the master has ended"
-        rescue Exception => e # the next message may be handled without an error
+        rescue Exception => e # one failed message must not prevent the next ones
           @setting.log.event(:message_failed, worker: index, error: ErrorText.summary(e), place: e.backtrace&.first)
           retry
         end

@@ -25,7 +25,7 @@ module Heddle
       # @!attribute channel_closed [Boolean] whether the worker has closed its end of the channel
       # @!attribute deadline [Float, nil] the time at which it is killed unless it has ended
       # @!attribute protect [true, String, nil] its protections, see {Server#initialize}
-      # @!attribute reason [String, nil] why the master has killed it; in log lines it follows the worker's name
+      # @!attribute reason [String, nil] why the master kills it; in log lines this text follows the worker's name
       # @!attribute crash [String, nil] the signal of its crash, if the master killed it because the crash report hung
       # @!attribute error [String, nil] why it ends, as the worker itself has reported
       # @!attribute limit_share [Float] the factor for its limits of memory, requests and age. It is random, between 0.9

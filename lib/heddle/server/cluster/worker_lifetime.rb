@@ -7,7 +7,7 @@ module Heddle
       # worker's limits are lowered by a random part, so that workers don't reach them together. Replaces one worker at
       # a time, and an old worker ends only when the new one serves.
       class WorkerLifetime
-        # Seconds until the next attempt when a new worker has ended before it could serve.
+        # Minimum number of seconds between the starts of two new workers, if the first has ended before it could serve.
         RETRY_INTERVAL = 10
         private_constant :RETRY_INTERVAL
 
@@ -42,7 +42,8 @@ module Heddle
           !failed || @clock.call >= @successor.started_at + RETRY_INTERVAL
         end
 
-        # @return [Hash{Symbol => Numeric}] the limits that the worker has reached
+        # @return [Hash{Symbol => Numeric}] the limits that the worker has reached, as configured, without the random
+        #   part
         def reached_limits(worker)
           configuration = worker.mold.configuration
           limits = { max_requests: configuration.worker_max_requests, max_age: configuration.worker_max_age }
