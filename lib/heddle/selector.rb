@@ -55,7 +55,7 @@ module Heddle
       private
 
       # Logs once that the best selector of this build does not work here. A forked child does not log it again. The
-      # extension calls this method without a reason when there is no memory for a loop's ring.
+      # extension calls this method without a reason when a loop gets no locked memory for io_uring.
       def report_fallback(chosen, reason = "the limit of locked memory is reached (ulimit -l)")
         return if @reported_fallback || Ractor.current != Ractor.main
 
@@ -63,8 +63,8 @@ module Heddle
         Events.report(:selector_fallback, selector: chosen, best: built.first, reason:)
       end
 
-      # Why io_uring can't be used: a ring belongs to one native thread, but in a Ractor, and with RUBY_MN_THREADS, Ruby
-      # moves Ruby threads between native threads.
+      # Returns why Ruby's threads make io_uring unusable; nil: they don't. An io_uring instance belongs to one native
+      # thread, but in a Ractor, and with RUBY_MN_THREADS, Ruby moves Ruby threads between native threads.
       def migration
         return "Ruby moves the threads of a Ractor between native threads" unless Ractor.current == Ractor.main
 

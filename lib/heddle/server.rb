@@ -20,8 +20,8 @@ module Heddle
 
     ConfigurationError = Options::ConfigurationError
 
-    # Constants that {load_everything} leaves out, because only the start of a server, one of the modes, or applications
-    # use them.
+    # Constants that {load_everything} leaves out, because only the start of a server, the command line, one of the
+    # modes, or applications use them.
     NOT_SERVING = %i[Backend Client ClientSocket DevelopmentChecks Error HandshakeError OptionPage Pidfile SystemdBind
                      UnixBind].freeze
     private_constant :NOT_SERVING
@@ -66,7 +66,8 @@ module Heddle
       @mode = nil
     end
 
-    # Opens the sockets, so that a taken port is reported before the application is loaded.
+    # Opens the sockets, switches to the user of the option `user`, and opens the memory of pub/sub. Called before the
+    # application is loaded, so that a taken port is reported early.
     # @return [Array<String>] the server's URLs
     # @raise [BootError]
     def open
@@ -185,8 +186,8 @@ module Heddle
     # @return [Boolean]
     def stopping? = @stopping != false
 
-    # Whether this worker is stopping and closes or hands off its connections. The workers that keep serving must then
-    # accept every connection that it hands off.
+    # Whether all loops have begun to close or hand off their connections, because the server is stopping. From then on
+    # this worker takes no connections from other workers: the workers that keep serving take them.
     # @return [Boolean]
     def draining? = stopping? && engines.all?(&:draining?)
 
@@ -248,7 +249,8 @@ module Heddle
       name_libraries if @configuration.possible_protections.include?(:offload)
     end
 
-    # Logs the events that protections report. In development, each line also contains the report's advice.
+    # Enables the protections while the block runs, and logs the events that they report. In development, each line also
+    # contains the report's advice.
     def protected(&)
       advise = development?
       report = lambda do |found|
@@ -298,7 +300,7 @@ module Heddle
     end
 
     # @return [Boolean] whether this process logs facts that are the same in all workers; in a cluster, only worker 0
-    #   does (its slot of the scoreboard changes with a reload)
+    #   does. The scoreboard has the worker's number, which may differ from the number of its slot
     def first? = @scoreboard_slot.nil? || @scoreboard_slot.first.read(@scoreboard_slot.last)&.fetch(:index) == 0
 
     def development? = @configuration.environment == "development"

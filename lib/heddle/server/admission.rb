@@ -4,6 +4,7 @@ module Heddle
   class Server
     # Protects a worker from overload. It checks the memory and the waits for pools, and sets how many requests may run
     # at once. Below that limit, the gate (ext/heddle/net/request_gate.h) decides when the next queued request begins.
+    # It also disconnects clients that read their responses too slowly.
     class Admission
       include MonotonicClock
 
@@ -121,8 +122,8 @@ module Heddle
         @sockets.limit = limit unless @fixed || limit == @sockets.limit
       end
 
-      # Called each time that a task begins to wait for a pool of another library. The next periodic check may be too
-      # late: by then, a hundred more requests could wait, and the pool's time limit may be short.
+      # Called each time that a task begins to wait for a connection of Active Record's pool. The next periodic check
+      # may be too late: by then, a hundred more requests could wait, and the pool's time limit may be short.
       def limit_for_pools
         limit = @policy.limit_for_pools(@sockets.busy, @context.pool_waiting)
         @sockets.limit = limit unless limit == @sockets.limit

@@ -2,13 +2,15 @@
 
 module Heddle
   class Server
-    # Computes how many requests may run at once, from samples of the memory and of the pools. At first there is no
-    # limit. While there is no limit, only the gate (ext/heddle/net/request_gate.h) decides when the next request
-    # begins. While the memory is above its limit and grows, the number of running requests is reduced step by step.
-    # When the memory is below its limit again, and as many requests run as allowed or some wait, the limit of requests
-    # grows. When this was not the case for a while, the limit of requests is removed. When most requests wait for a
-    # pool, more running requests would not help. Then the limit is reduced to twice the number of requests that don't
-    # wait for a pool, but not below POOL_FLOOR.
+    # Computes the request limit: how many requests may run at once. At first there is none, and only the gate
+    # (ext/heddle/net/request_gate.h) decides when the next request begins. Samples of the memory and of the pools
+    # change the request limit:
+    #
+    # - While the memory is above its own limit and grows, the request limit is reduced step by step.
+    # - While most requests wait for a pool, more running requests would not help. The request limit is reduced to twice
+    #   the number of requests that don't wait for a pool, but not below POOL_FLOOR.
+    # - Otherwise, unless the memory is above its limit, the request limit grows while it is reached or requests wait.
+    #   After a while without either, it is removed.
     #
     # This class uses neither a clock nor sockets, so that it can be tested without them.
     class AdmissionPolicy
@@ -29,8 +31,9 @@ module Heddle
       CUT_INTERVAL = 0.5
       # While the limit grows, each sample raises it by this share of itself.
       GROWTH = 0.1
-      # The high-water mark is the memory at the last cut. When the memory falls below this share of its limit, the mark
-      # is reset. The next time, any memory above the limit causes a cut, not only growth above the mark.
+      # The high-water mark is the memory at the last cut because of memory. When the memory falls below this share of
+      # its limit, the mark is removed. After that, any memory above the limit causes a cut, not only growth above the
+      # mark.
       SUFFICIENT = 0.75
       # The limit is removed after this many seconds in which no request waited and fewer ran than allowed.
       LIFT_AFTER = 10

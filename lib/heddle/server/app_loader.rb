@@ -88,7 +88,7 @@ module Heddle
         "#{path} can't be loaded:\n#{indent([message, *lines].join("\n"))}"
       end
 
-      # Returns the innermost lines of the backtrace, without those of Heddle and Rack.
+      # Returns the innermost lines of the backtrace, without those of Heddle and Rack::Builder.
       def app_lines(error)
         lines = ErrorText.backtrace(error).reject do |line|
           line.start_with?(OWN) || line.include?("/rack/builder.rb") || line.include?("/exe/heddle")

@@ -3,7 +3,7 @@
 module Heddle
   class Server
     # Parses the addresses of the option `bind`: `tcp://host:port`, `tls://host:port`, `unix:path` or `systemd:name`.
-    # Parameters may follow after a question mark.
+    # Parameters may follow, after a question mark.
     module Bind
       SCHEME = %r{\A(tcp|http|tls|ssl|https|unix|systemd)(?::(?://)?|\z)}
       ALIASES = { nil => "tcp", "http" => "tcp", "ssl" => "tls", "https" => "tls" }.freeze
@@ -43,7 +43,7 @@ module Heddle
 
         private
 
-        # @return [Array] the kind, the text between it and the question mark, and the parameters
+        # @return [Array] the kind, the text between the kind and the question mark, and the parameters
         def split(address)
           scheme = address[SCHEME, 1]
           rest, query = (scheme ? address.sub(SCHEME, "") : address).split("?", 2)
@@ -62,7 +62,7 @@ module Heddle
         def parameters_of(address, query)
           return {} if query.empty?
 
-          require "uri" # loaded only here, because most masters don't need it
+          require "uri" # loaded only here, because most addresses have no parameters
           URI.decode_www_form(query).group_by(&:first).transform_values { |pairs| pairs.map(&:last) }
         rescue ArgumentError
           raise ConfigurationError, "--bind #{address}: the parameters after the ? can't be read. Write them as in a " \

@@ -4,8 +4,8 @@ module Heddle
   class Server
     # Computes how many connections this process accepts if `max_connections` is 0. Until its request runs, a connection
     # uses a bounded amount of memory. So the limit is the number of connections that fit into the process's share of
-    # the memory. The number of file descriptors limits them, too. Some descriptors are kept for the application and for
-    # bodies in files.
+    # the memory, or into its limit of file descriptors, if these are fewer. Some descriptors are kept for the
+    # application and for bodies in files.
     module ConnectionLimit
       # Bytes that a connection uses at most, without a body in memory (`body_buffer`): 64 KiB of unread input, and 48
       # KiB of a head and its fields.
@@ -33,7 +33,8 @@ module Heddle
 
         # @param configuration [Configuration]
         # @param memory [Integer, nil] see {.of}
-        # @return [Integer, nil] how many descriptors all connections and their bodies in files need; nil: not known
+        # @return [Integer, nil] how many descriptors the connections, their bodies in files and the application need;
+        #   nil: not known
         def descriptors(configuration, memory: configuration.memory_budget)
           most = configuration.max_connections
           most = by_memory(configuration, memory) if most == 0

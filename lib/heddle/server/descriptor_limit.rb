@@ -2,7 +2,7 @@
 
 module Heddle
   class Server
-    # Raises the limit of file descriptors of this process, which limits its connections.
+    # Raises the maximum number of file descriptors of this process, because each connection needs one.
     module DescriptorLimit
       # @param usable [Integer, nil] how many descriptors the process can use at most; nil: any number. The limit is not
       #   raised further, because some programs close every possible descriptor, which takes long with a limit of a

@@ -17,9 +17,9 @@ module Heddle
       HANDOFF_INTERVAL = 0.02
       # Maximum seconds to wait until a busy WebSocket is idle, so that it can be handed off to another worker.
       IDLE_WAIT = 1.0
-      # WebSockets are handed off during this share of stop_timeout, but for at least IDLE_WAIT seconds. The handoff
-      # takes time because the application is asked for the state of each WebSocket. The remaining time is for
-      # WebSockets that are closed.
+      # WebSockets are handed off for at most this share of stop_timeout, or for IDLE_WAIT seconds if that is longer.
+      # The handoff takes time because the application is asked for the state of each WebSocket. The rest of
+      # stop_timeout is for closing the WebSockets that were not handed off.
       STATE_SHARE = 0.2
       # Seconds within which clients of Action Cable may close their connections.
       CABLE_CLOSE_TIMEOUT = 1.0
@@ -49,8 +49,8 @@ module Heddle
         @deadline = now + @stop_timeout
       end
 
-      # Runs until every request is answered, stop_timeout has passed, or the block of {#initialize} returns true. Wake
-      # the fiber that runs this method to make it call that block at once.
+      # Runs until every request is answered, stop_timeout has passed, or the block of {#initialize} returns true. To
+      # make this method call that block at once, wake the fiber that runs it.
       # @yield when the loop has stopped accepting connections
       # @return [Boolean] whether every request was answered
       def run(&)

@@ -11,8 +11,8 @@ module Heddle
         # Seconds between the first attempt to end the work and the second. The pause doubles with each further attempt.
         FIRST_PAUSE = 0.02
         LONGEST_PAUSE = 1
-        # Each attempt blocks the fiber's thread for this fraction of the following pause. So the attempts become
-        # longer, until one is long enough for a busy machine.
+        # Each attempt blocks the fiber's thread for this fraction of the pause that follows it (see {#linger}). The
+        # attempts become longer, because on a busy machine the work's thread may not run during a short one.
         LINGER = 0.015
         private_constant :FIRST_PAUSE, :LONGEST_PAUSE, :LINGER
 
@@ -34,8 +34,8 @@ module Heddle
           end
         end
 
-        # Waits for the work, and returns its value. Raises the exception that was raised in the fiber meanwhile, if
-        # any.
+        # Waits for the work, and returns its value or raises its exception. If an exception was raised in the fiber
+        # meanwhile, raises that one instead.
         def value
           raised = nil
           begin
@@ -81,10 +81,9 @@ module Heddle
           outcome
         end
 
-        # Keeps this thread in the fiber for a moment, so that IO.copy_stream can end its wait (Ruby 3.4). copy_stream
-        # waits on the other thread, without the GVL. Each time {Stop} wakes it, it asks for the scheduler of the
-        # fiber's thread, which is this one. Ruby finds that scheduler only while this thread runs a fiber, not the
-        # loop.
+        # Keeps this thread in the fiber for a moment. Otherwise {Stop} can't end an IO.copy_stream in the work
+        # (Ruby 3.4): copy_stream waits on the work's thread, without the GVL. Each time Stop wakes it, it asks Ruby for
+        # the scheduler of the fiber's thread. Ruby returns one only while that thread runs a fiber, not the loop.
         def linger(pause)
           return unless @thread # the work has not begun, or has ended
 
@@ -99,7 +98,7 @@ module Heddle
           end
         end
 
-        # Blocks this thread, because a killed fiber can't switch to another one while it waits. The other thread
+        # Blocks this thread, because a killed fiber can't switch to another fiber while it waits. The work's thread
         # has the lock only for moments.
         def locked(&) = Fiber.blocking { @lock.synchronize(&) }
 

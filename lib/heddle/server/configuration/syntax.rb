@@ -3,7 +3,7 @@
 module Heddle
   class Server
     class Configuration
-      # Describes a syntax error with the same text on every version of Ruby.
+      # Describes a syntax error in Prism's words, if possible: Ruby's own words depend on its version.
       module Syntax
         # @param name [String] the name of the file, for the message
         # @param source [String] the text of the file

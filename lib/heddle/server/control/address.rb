@@ -56,7 +56,8 @@ module Heddle
             nil
           end
 
-          # @return [String, nil] the folder of this user for its control sockets; nil: no folder is writable
+          # @return [String, nil] the folder of this user for its control sockets; nil: there is no folder for temporary
+          #   files
           def own_folder = TemporaryFolder.find&.then { |folder| File.join(folder, "heddle-#{Process.euid}") }
         end
 

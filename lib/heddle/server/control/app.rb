@@ -70,7 +70,7 @@ module Heddle
 
         # The request's body is the message. The response is the message's position in the pub/sub history.
         def publish(env)
-          require "uri" # loaded only here, because most masters don't need it
+          require "uri" # loaded only here, because most servers receive no messages this way
           topic = URI.decode_www_form(env["QUERY_STRING"]).assoc("topic")&.last
           return text(400, "publish needs a topic: /publish?topic=name") unless topic
 

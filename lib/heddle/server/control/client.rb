@@ -14,7 +14,7 @@ module Heddle
         SILENT = "The process is suspended, or native code in it holds the GVL. See its log, and the output of `ps`"
         private_constant :TIMEOUT, :NO_PEER, :SILENT
 
-        # Raised if no server responds at the address. The message says what to do.
+        # Raised if no Heddle server responds at the address. The message says why.
         class NoServerError < OwnError; end
 
         # Raised if no server listens on the address. The message has advice for users of the command line.
@@ -35,7 +35,7 @@ module Heddle
           @timeout = timeout
         end
 
-        # @return [Hash{Symbol => Object}] see {SingleProcess#report}
+        # @return [Hash{Symbol => Object}] see {SingleProcess#report} and {Cluster#report}
         # @raise [NoServerError]
         def status
           report = JSON.parse(ask("GET", "/status"), symbolize_names: true)
@@ -88,13 +88,13 @@ module Heddle
         # @raise [TooLargeError]
         # @raise [DeclinedError]
         def publish(topic, data)
-          require "uri" # loaded only here, because most masters don't need it
+          require "uri" # loaded only here, because nothing else in this class needs it
           ask("POST", "/publish?#{URI.encode_www_form(topic:)}", data).chomp
         end
 
         # Waits until the server has stopped. The block must stop the server.
-        # @yield after the waiting request is sent; the server accepts the request's connection before the connection of
-        #   a command in the block
+        # @yield after the request that waits is sent. The server accepts connections in order, so it receives that
+        #   request before the command that the block sends
         # @return [Boolean, nil] whether every request was answered; nil: the server has stopped without a response
         # @raise [NoServerError]
         # @raise [DeclinedError]
