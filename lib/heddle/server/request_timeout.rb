@@ -41,7 +41,7 @@ module Heddle
       private
 
       def give_up(env, cancelled)
-        place = cancelled&.backtrace&.find { |line| !line.start_with?("<internal:", LIBRARY) }
+        place = cancelled&.backtrace&.find { |line| !Concurrency.own_line?(line) && !line.start_with?("<internal:") }
         @log.event(:request_timed_out, method: env["REQUEST_METHOD"], path: env["PATH_INFO"], timeout: @seconds, place:)
         [503, { "content-type" => "text/plain; charset=utf-8" }, ["The request took longer than #{@seconds} s.\n"]]
       end
@@ -51,9 +51,6 @@ module Heddle
         body = response[2] if response.is_a?(Array)
         body.close if body.respond_to?(:close)
       end
-
-      LIBRARY = ::File.expand_path("..", __dir__).freeze # frozen, so that Ractors can read it
-      private_constant :LIBRARY
     end
   end
 end
