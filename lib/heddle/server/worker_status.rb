@@ -97,23 +97,15 @@ module Heddle
       def requests(found)
         found.max_by(REQUESTS) { |_, (_, _, age)| age }.map do |fiber, (method, target, age, client, status), thread|
           { method: text(method), target: text(target), age: age.round(6), client:, status:,
-            at: thread ? place_of(thread) : place(fiber) }
+            at: application_lines(thread || fiber) }
         end
       end
 
-      # Returns the lines of the application's code where a fiber waits or computes.
-      def place(fiber)
-        application(fiber.alive? ? fiber.backtrace : nil)
-      rescue FiberError
-        []
-      end
-
-      def place_of(thread) = application(thread.backtrace)
-
-      # In a backtrace, a C method has the file and line of its caller. So if lines that follow each other have the same
-      # place, only the last of them is kept, which is the caller's.
-      def application(lines)
-        lines = (lines || []).map { |line| text(+line) } # a path may contain any bytes
+      # Returns the lines of the application's code where a thread or a fiber waits or computes. In a backtrace, a C
+      # method has the file and line of its caller. So if lines that follow each other have the same place, only the
+      # last of them is kept, which is the caller's.
+      def application_lines(executing)
+        lines = (executing.backtrace || []).map { |line| text(+line) } # a path may contain any bytes
         lines.reject! { |line| Concurrency.own_line?(line) || line.start_with?("<internal:") }
         lines.slice_when { |one, other| one[PLACE] != other[PLACE] }.first(LINES).map(&:last)
       end
