@@ -16,9 +16,7 @@ module Heddle
         # The stack of code that ran for a period. `request`: the request's number, or 0 if the code belongs to no
         # request. `task`: as in {Stretch}; without a request, true if the code ran in the loop, and false if it ran in
         # another thread. `activity`: one of {Stall::CAUSES}. `frames`: the innermost frame first.
-        Sample = Data.define(:began, :ended, :request, :activity, :task, :place, :frames) do
-          def seconds = ended - began
-        end
+        Sample = Data.define(:began, :ended, :request, :activity, :task, :place, :frames)
 
         # STRETCH and SAMPLE: formats of the extension's structs for String#unpack. …_SIZE: sizes in bytes. NAMES: the
         # number of slots in the extension's table of names.
