@@ -22,16 +22,12 @@ module Heddle
       MAIN_ONLY = %i[CLI Rails].freeze
       private_constant :MAIN_ONLY
 
-      class << self
-        # Loads all files. Called before the first Ractor starts, because in Ruby 3.3 only the main Ractor can load
-        # files.
-        # @return [void]
-        def prepare
-          Warning[:experimental] = false # Ruby would warn at each start; docs/modes.md warns instead
-          require "heddle/concurrency/deadline"
-          Heddle.eager_load
-          Autoloads.load_constants(Heddle, self, Log, Heddle::Net, Concurrency, except: MAIN_ONLY)
-        end
+      # Loads all files. Called before the first Ractor starts, because in Ruby 3.3 only the main Ractor can load files.
+      # @return [void]
+      def self.prepare
+        Warning[:experimental] = false # Ruby would warn at each start; docs/modes.md warns instead
+        Heddle.eager_load
+        Autoloads.load_constants(Heddle, self, Log, Heddle::Net, Concurrency, except: MAIN_ONLY)
       end
     end
   end

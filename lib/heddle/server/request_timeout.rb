@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "heddle/concurrency/deadline"
-
 module Heddle
   class Server
     # Limits the time until the application's response begins (option `request_timeout`). When the time is up, the
