@@ -34,8 +34,8 @@ class AdaptationsTest < Minitest::Test
   def test_gem_of_another_version_is_left_as_it_is
     row("2.0", tried: [">= 1", "< 2"]) do |one|
       assert_equal :untried, one.state
-      assert_equal "adapted 2.0 is not adapted: Heddle was tested only with >= 1, < 2. The change would be: much",
-                   Adaptations.untried(one)
+      assert_equal "adapted 2.0 is not adapted: Heddle was tested only with versions >= 1, < 2. " \
+                   "The change would be: much", Adaptations.untried(one)
     end
   end
 

@@ -3,9 +3,9 @@
 require "heddle/autoloads"
 
 module Heddle
-  # The changes that Heddle makes to other gems so that they work in its event loops. {TABLE} lists them. Heddle does
-  # not change a version that it was not tested with, and logs a warning. The log at boot and `heddle doctor` list the
-  # changed gems; the option `adapt` selects the gems to change.
+  # The changes that Heddle makes to other gems so that they work in its event loops. {TABLE} lists them. If Heddle was
+  # not tested with a gem's version, it logs a warning and does not change the gem. The log at boot and `heddle doctor`
+  # list the changed gems; the option `adapt` selects the gems to change.
   #
   # @api private
   module Adaptations
@@ -15,11 +15,11 @@ module Heddle
     #
     # @!attribute gem [String]
     # @!attribute constant [String] a constant that the gem defines when it is loaded
-    # @!attribute tried [Array<String>] the versions that Heddle was tested with, and changes
+    # @!attribute tried [Array<String>] the versions that Heddle was tested with; it changes no others
     # @!attribute needed [Array<String>] the versions that need the change; other versions work without it
     # @!attribute fibers [Boolean] whether only mode fiber needs the change
     # @!attribute variable [String, nil] a thread variable of the gem; the gem is changed only if the option
-    #   `isolate` names it
+    #   `isolate` names this variable
     # @!attribute changes [String] what the change does
     Row = Data.define(:gem, :constant, :tried, :needed, :fibers, :variable, :changes) do
       def initialize(gem:, constant:, changes:, tried: [">= 0"], needed: [">= 0"], fibers: false, variable: nil) = super
@@ -49,8 +49,8 @@ module Heddle
 
       private
 
-      # Reads the version from the library's constant VERSION. RubyGems may not know the version: a standalone bundle
-      # does not load RubyGems, and a default gem can be loaded without being in the bundle.
+      # Reads the version from the gem's constant VERSION. RubyGems may not know the version: a standalone bundle does
+      # not load RubyGems, and a default gem can be loaded without being in the bundle.
       def own_version
         spaces = constant.split("::").each_with_object([]) { |name, all| all << (all.last || Object).const_get(name) }
         owner = spaces.reverse.find { |one| one.name != "Rack" && one.const_defined?(:VERSION, false) } or return
@@ -74,7 +74,7 @@ module Heddle
       Row.new(gem: "i18n", constant: "I18n", needed: ["< 1.15"], variable: "i18n_config", fibers: true,
               changes: "each request has its own locale (option isolate)"),
       Row.new(gem: "sentry-ruby", constant: "Sentry", needed: [">= 4.3.2"], variable: "sentry_hub", fibers: true,
-              changes: "each request has its own hub (option isolate, hub_isolation_level)"),
+              changes: "each request has its own hub (option isolate, or Sentry's hub_isolation_level)"),
       Row.new(gem: "activesupport", constant: "ActiveSupport::IsolatedExecutionState", tried: [">= 7.1", "< 8.3"],
               fibers: true, changes: "an Enumerator and an action of ActionController::Live have the state of their " \
                                      "request; before 8.2, the reload lock belongs to fibers, not threads"),
@@ -193,7 +193,7 @@ module Heddle
 
       # @return [String]
       def untried(row)
-        "#{row} is not adapted: Heddle was tested only with #{row.tried.join(", ")}. The change " \
+        "#{row} is not adapted: Heddle was tested only with versions #{row.tried.join(", ")}. The change " \
           "would be: #{row.changes}"
       end
 

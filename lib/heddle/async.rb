@@ -21,8 +21,8 @@ module Heddle
   module Async
     # Private methods of Async::Task that {TaskCalls} replaces or calls.
     NEEDED = %i[schedule completed! failed! cancelled! finish!].freeze
-    # Gems whose code expects fiber switches only where it waits. Heddle does not preempt this code, because a switch
-    # between two lines of it could corrupt the gems' lists.
+    # Prefixes of the gems whose code expects fiber switches only where it waits. Heddle does not preempt this code,
+    # because a switch between two lines of it could corrupt the gems' lists.
     COOPERATIVE = %w[async async- protocol- io-endpoint- io-event- io-stream-].freeze
     private_constant :NEEDED, :COOPERATIVE
 
@@ -49,7 +49,8 @@ module Heddle
                                                 "Async::Task##{missing.join(", #")}")
       end
 
-      # The folders of the gems in COOPERATIVE, whether they are loaded or not.
+      # Prefixes of the paths at which RubyGems or Bundler installs the gems in COOPERATIVE, loaded or not, and the
+      # folder of the loaded gem async.
       def cooperative_folders
         bases = Gem.path.flat_map { |path| [File.join(path, "gems"), File.join(path, "bundler/gems")] }
         found = bases.flat_map { |base| COOPERATIVE.map { |prefix| File.join(base, prefix) } }

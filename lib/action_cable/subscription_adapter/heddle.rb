@@ -20,7 +20,7 @@ module ActionCable
       prepend ChannelPrefix
 
       # @param server [ActionCable::Server::Base]
-      # @raise [ArgumentError] when the url does not name a backend, or this Heddle server does not use that backend
+      # @raise [ArgumentError] when the url does not name a backend, or this process already uses another address
       def initialize(server)
         super
         @lock = Thread::Mutex.new
@@ -77,9 +77,9 @@ module ActionCable
         return if used && used.to_s == ::Heddle::PrintableText.url(url)
 
         if used || ::Heddle::PubSub::History.open?
-          raise ArgumentError, "the url in config/cable.yml is not the address in this server's option pubsub: write " \
-                               "pubsub \"…\" with this url into config/heddle.rb, or remove the url and set " \
-                               "HEDDLE_PUBSUB"
+          raise ArgumentError, "the url in config/cable.yml is not the address that this process uses for pub/sub: " \
+                               "write pubsub \"…\" with this url into config/heddle.rb, or remove the url and set " \
+                               "HEDDLE_PUBSUB for processes outside of the server"
         end
         ::Heddle::PubSub.server = url
       end

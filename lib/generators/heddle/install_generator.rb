@@ -5,7 +5,7 @@ require "rbconfig"
 
 module Heddle
   module Generators
-    # `bin/rails generate heddle:install` is `heddle init --apply`, in a process that does not load the application.
+    # `bin/rails generate heddle:install` runs `heddle init --apply` in a process that does not load the application.
     class InstallGenerator < ::Rails::Generators::Base
       desc "Changes the files that start Puma, so that they start Heddle"
       class_option :keep_puma, type: :boolean, desc: "Keep Puma for development and tests (default except on Linux)"

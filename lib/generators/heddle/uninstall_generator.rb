@@ -5,7 +5,7 @@ require "rbconfig"
 
 module Heddle
   module Generators
-    # `bin/rails generate heddle:uninstall` is `heddle init --undo`, in a process that does not load the application.
+    # `bin/rails generate heddle:uninstall` runs `heddle init --undo` in a process that does not load the application.
     class UninstallGenerator < ::Rails::Generators::Base
       desc "Restores the files that heddle:install has changed"
 

@@ -3,9 +3,10 @@
 module Heddle
   module Adaptations
     # concurrent-ruby keeps the values of ThreadLocalVar in an Array for each thread, and those of FiberLocalVar in an
-    # Array for each fiber. It keeps a list of these Arrays until the thread or fiber is garbage collected. In a loop,
-    # each request gets its own Array for ThreadLocalVar, as with the option `isolate`. A fiber serves many requests, so
-    # the list has weak references: an Array can be garbage collected when its request has ended.
+    # Array for each fiber. It has a list of these Arrays, which contains an Array until its thread or fiber is garbage
+    # collected. In a loop, each request gets its own Array for ThreadLocalVar, as with the option `isolate`. A fiber
+    # serves many requests, so {Listed} has weak references: an Array can be garbage collected when its request has
+    # ended.
     module ConcurrentRuby
       # Lists the Arrays of requests. When a variable is garbage collected, its value is removed from all these Arrays,
       # because another variable may get the same index.

@@ -2,8 +2,8 @@
 
 module Heddle
   module Adaptations
-    # New Relic's agent detects the server when the agent is loaded. If it detects none, it connects to New Relic in the
-    # process that forks the workers, too. So while the application is loaded, this module presents the server as
+    # New Relic's agent detects the server when the agent is loaded. If it detects no server, it connects to New Relic
+    # in the process that forks the workers, too. So while the application is loaded, this module presents the server as
     # Falcon, which the agent supports.
     module NewRelic
       VARIABLE = "NEW_RELIC_DISPATCHER"
@@ -23,7 +23,8 @@ module Heddle
         end
       end
 
-      # Is the agent installed, in a tested version? Without Bundler, the gem may not be activated yet.
+      # Must the agent see Falcon: is it installed in a tested version, and not excluded by the option `adapt`? Without
+      # Bundler, the gem may not be activated yet.
       def self.wanted?(configuration)
         row = BY_NAME.fetch(:newrelic_rpm)
         return false unless configuration.adapt.include?(row.name)

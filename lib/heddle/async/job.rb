@@ -71,7 +71,7 @@ module Heddle
       def name = @async_task.annotation || Concurrency.place(@named_by)
 
       # Raises Async::Cancel in the fiber, unless the async task defers it. Called when the scope is cancelled, and
-      # again when the time for the clean-up is over.
+      # then after each {#grace} seconds until the task has ended.
       #
       # @api private
       def interrupt

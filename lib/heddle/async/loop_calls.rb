@@ -16,7 +16,7 @@ module Heddle
       attr_writer :async_root
 
       # @api private
-      # A task that was made before this module was loaded has the scheduler as its parent.
+      # Called by tasks that were made before this module was loaded, because their parent is the scheduler.
       def add_child(node) = async_root.send(:add_child, node)
 
       # (see Root#async)
@@ -47,7 +47,8 @@ module Heddle
       # @param seconds [Numeric, nil] nil: until the fiber is cancelled
       def sleep(...) = Kernel.sleep(...)
 
-      # Waits until {#resume}. The wait may also end for another reason, so the caller must check its condition.
+      # Waits until another fiber passes this one to {#resume} or {#push}. The wait may also end for another reason, so
+      # the caller must check its condition.
       def transfer = park
 
       # Makes a fiber ready to run. For any other object, calls its method `transfer` in a later tick.

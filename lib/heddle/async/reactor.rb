@@ -5,7 +5,7 @@ require "heddle/async"
 module Heddle
   module Async
     # Heddle's loop with the interface of async's reactor, for programs without Heddle.run. After this file is required,
-    # `Async { }`, `Sync { }` and `Async::Reactor.new` use it in every thread.
+    # `Async { }`, `Sync { }` and `Async::Reactor.new` use it in each thread that has no loop.
     class Reactor < Root
       # Makes `Async::Reactor.new`, and so `Async { }` in a thread without a loop, use this class.
       module Replacement
@@ -44,7 +44,7 @@ module Heddle
 
       # Runs the loop for one tick.
       #
-      # @param timeout [Numeric, nil] maximum seconds to wait for an event
+      # @param timeout [Numeric, nil] maximum seconds to wait for an event; nil: 0
       # @return [Boolean] false: no task was left, and the loop did not run
       def run_once(timeout = nil)
         cancel if finished?

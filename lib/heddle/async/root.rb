@@ -5,7 +5,7 @@ require "heddle/async/load"
 module Heddle
   module Async
     # The root of async's tree of tasks in a loop of Heddle. `Async::Task#reactor` returns it, so it is a subclass of
-    # async's reactor. It uses only the code of that class that handles the tree; the loop is Heddle's.
+    # async's reactor. From that class it uses only the code for the tree; the loop is Heddle's.
     class Root < ::Async::Reactor
       # @return [Scheduler]
       attr_reader :scheduler
@@ -39,8 +39,7 @@ module Heddle
 
       def stop(...) = cancel(...)
 
-      # @return [Float] the share of the last second, or of the time since the last call if that is longer, in which the
-      #   loop did not sleep: 0.0 to 1.0; 0.0 at the first call
+      # @return [Float] how busy the loop is, from 0.0 to 1.0: see {Load}
       def load = @load.value
 
       def closed? = @scheduler.closed?

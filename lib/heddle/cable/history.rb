@@ -9,7 +9,7 @@ module Heddle
       private_constant :NUMBERS
 
       # @param request [Hash] `streams`: positions by stream; `since`: Unix time in seconds, for all other streams
-      # @param refused [Boolean] whether the client gets no messages, because it has sent too many requests
+      # @param refused [Boolean] whether the client gets no missed messages, because it has sent too many requests
       # @yieldparam type [String] type of the reply to send
       def initialize(request, refused: false, &answer)
         @refused = refused

@@ -35,7 +35,7 @@ module Heddle
       # @return [Worker] the object that runs the application's code for connections
       def worker = @worker ||= Worker.new
 
-      # Does Heddle's adapter deliver broadcasts, so that they go to the sockets without Ruby code for each message?
+      # Does Heddle's adapter deliver broadcasts, so that C code can send them to the sockets?
       def native_streams?
         return @native_streams unless @native_streams.nil?
 

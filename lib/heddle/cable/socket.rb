@@ -120,9 +120,11 @@ module Heddle
       # @api private
       def on_wake(_client) = perform_waiting
 
-      # Called when messages are lost. The client is not told, because Action Cable's protocol has no message for this.
+      # Called when messages are lost. The client does not learn it: Action Cable's protocol has no message for this.
       # @api private
-      def on_reset(_client, topic) = logger.warn("broadcasts of #{topic} were lost, because too many came at once")
+      def on_reset(_client, topic)
+        logger.warn("broadcasts of #{topic} were lost: too many came at once, or the pub/sub backend lost them")
+      end
 
       # @api private
       def on_close(_client)
@@ -215,7 +217,7 @@ module Heddle
 
       def handle(command)
         return @connection.handle_incoming(command) unless command["command"] == "subscribe"
-        return reject_subscription(command, "its connection has #{Commands::MAX_SUBSCRIPTIONS} subscriptions") if
+        return reject_subscription(command, "its connection has #{Commands::MAX_SUBSCRIPTIONS} others already") if
           subscriptions.size >= Commands::MAX_SUBSCRIPTIONS
         return reject_subscription(command, "its identifier has more than #{Commands::IDENTIFIER_LIMIT} bytes") if
           command["identifier"].to_s.bytesize > Commands::IDENTIFIER_LIMIT

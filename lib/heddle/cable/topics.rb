@@ -7,7 +7,7 @@ module Heddle
     # callbacks run one at a time.
     class Topics
       # A stream. The envelope is the JSON text before each message. Equal envelopes are the same String, so that a
-      # message is encoded once for all sockets.
+      # message is encoded once for all sockets with this envelope.
       Stream = Struct.new(:topic, :envelope)
       # A stream that begins when its subscription is confirmed, with the first message after `position`.
       Held = Struct.new(:stream, :position)

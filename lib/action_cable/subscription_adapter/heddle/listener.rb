@@ -9,7 +9,7 @@ module ActionCable
         # @return [Integer] the ID of the process that has made this listener
         attr_reader :pid
 
-        # @param event_loop [#post] runs the callback when a channel is subscribed
+        # @param event_loop [#post] runs the `success_callback` of each subscription
         # @param logger [Logger]
         def initialize(event_loop, logger)
           super()
@@ -43,7 +43,7 @@ module ActionCable
 
         private
 
-        # Runs in the loop until the queue is closed.
+        # Runs the queued commands, in the loop, until the queue is closed.
         def run_commands
           tasks = {}
           while (command = @commands.pop)
@@ -52,7 +52,7 @@ module ActionCable
           tasks.each_value(&:cancel)
         end
 
-        # A client may choose a channel's name: a name that is too long must not end the other channels.
+        # A client may choose a channel's name. If it is too long, the other channels must continue.
         def run_command(tasks, what, channel, on_success = nil)
           what == :listen ? tasks[channel] = listen(channel) : tasks.delete(channel)&.cancel
           @event_loop.post(&on_success) if on_success
@@ -68,7 +68,8 @@ module ActionCable
         def listen(channel)
           ::Heddle::PubSub.subscribe(channel) do |message|
             if message.reset?
-              next @logger.warn("broadcasts of #{channel} were lost: too many came at once, or pub/sub lost messages")
+              next @logger.warn("broadcasts of #{channel} were lost: too many came at once, or the pub/sub backend " \
+                                "lost them")
             end
 
             broadcast(channel, message.data.dup.force_encoding(Encoding::UTF_8))
