@@ -100,7 +100,8 @@ module Heddle
         # @raise [DeclinedError]
         def await_end
           socket = connect
-          ask_for_end(socket)
+          socket.timeout = nil
+          request(socket, "GET", "/ended")
           yield
           begin
             JSON.parse(answer(socket))["answered"]
@@ -137,13 +138,6 @@ module Heddle
           socket&.close
         end
 
-        def ask_for_end(socket)
-          socket.timeout = nil
-          request(socket, "GET", "/ended")
-        rescue SystemCallError => e
-          raise broken(e)
-        end
-
         def broken(error)
           NoServerError.new("lost the connection to the server at #{@address} (#{error.class}). Run the command again")
         end
@@ -151,6 +145,8 @@ module Heddle
         def request(socket, method, path, content = "")
           socket.write("#{method} #{path} HTTP/1.1\r\nhost: heddle\r\nconnection: close\r\n" \
                        "#{"content-length: #{content.bytesize}\r\n" if method == "POST"}\r\n", content)
+        rescue SystemCallError => e
+          raise broken(e)
         end
 
         def answer(socket)
