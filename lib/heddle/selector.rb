@@ -47,9 +47,7 @@ module Heddle
       # @param name [Symbol]
       # @return [String, nil] why the selector does not work on this machine or in this thread; nil if it works
       def unavailable_reason(name)
-        return migration if name == :io_uring && migration
-
-        kernel_unavailable_reason(name)
+        (migration if name == :io_uring) || kernel_unavailable_reason(name)
       end
 
       private
