@@ -56,8 +56,7 @@ module Heddle
         def age_of(worker) = @clock.call - worker.ready_at
 
         def replace(worker, limits)
-          successor = @fleet.start(worker.index, replaces: worker) or return # the next check tries again
-          @successor = successor
+          @successor = @fleet.start(worker.index, replaces: worker) or return # the next check tries again
           used = { requests: requests_of(worker), age: age_of(worker) }
           @log.event(:worker_lifetime_ended, **worker.fields, **used, **limits)
         end
