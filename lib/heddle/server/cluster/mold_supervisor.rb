@@ -226,14 +226,14 @@ module Heddle
           elsif fleet.empty?
             @failure = reason
           else
-            load_later(mold, :load_failed, reason: ErrorText.one_line(reason))
+            load_later(now - mold.started_at, :load_failed, reason: ErrorText.one_line(reason))
           end
         end
 
         def handle_death(mold, status)
           reason = mold.failure || ExitReason.describe(status)
           @reload.abandon("the mold has ended: #{reason}") if @reload&.mold.equal?(mold)
-          load_later(mold, :mold_ended, pid: mold.pid, reason:)
+          load_later(now - mold.started_at, :mold_ended, pid: mold.pid, reason:)
         end
 
         # A worker forks a mold without a pid after its last requests, which may take as long as they need.
@@ -244,12 +244,10 @@ module Heddle
             now - mold.started_at > LOAD_TIMEOUT
         end
 
-        def load_later(mold, event, **fields)
-          delay_load(now - mold.started_at, event, **fields) unless fleet.mold
-        end
-
         # @param seconds [Numeric] how long the previous mold has run
-        def delay_load(seconds, event, **fields)
+        def load_later(seconds, event, **fields)
+          return if fleet.mold
+
           delay = @backoff.record_failure(now, seconds)
           @log.event(event, **fields, delay:)
           @next_attempt_at = now + delay
@@ -259,7 +257,7 @@ module Heddle
           @next_attempt_at = nil
           start_mold(configuration) unless fleet.mold
         rescue SystemCallError => e
-          delay_load(0, :load_failed, reason: e.message)
+          load_later(0, :load_failed, reason: e.message)
         end
 
         def start_pending_reload
