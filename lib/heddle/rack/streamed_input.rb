@@ -24,8 +24,7 @@ module Heddle
         check_open
         raise ArgumentError, "negative length #{length} given" if length < 0
 
-        fill if length > 0
-        if length > 0 && @buffer.nil?
+        if length > 0 && !fill
           buffer&.clear
           end_of_input
         end
@@ -76,10 +75,7 @@ module Heddle
       end
 
       # @return [Boolean] whether bytes are available; false: at the end
-      def fill
-        @buffer ||= next_bytes
-        !@buffer.nil?
-      end
+      def fill = !@buffer.nil? || read_more
 
       # Appends the next bytes to the buffer.
       # @return [Boolean] false at the end
