@@ -116,12 +116,10 @@ module Heddle
       # @return [true, nil] nil: the body can't be sent as a file
       def file(body, status, headers)
         file = Responder.file_of(body, headers) or return
-        begin
-          send_file(file, status, headers)
-        ensure
-          file.close
-        end
+        send_file(file, status, headers)
         true
+      ensure
+        file&.close
       end
 
       # Sends an event stream. The connection sends the events without a fiber, if it can. Otherwise, for example if the
