@@ -236,16 +236,12 @@ module Heddle
       end
 
       def perform(call)
-        if @failure
-          # After a failed call, queued calls are dropped, up to the next call whose result the thread waits for. The
-          # thread gets the failure as the result of that call.
-          return unless call.answers
+        # After a failed call, queued calls are dropped, up to the next call whose result the thread waits for. The
+        # thread gets the failure as the result of that call.
+        return if @failure && !call.answers
 
-          failure = @failure
-          @failure = nil
-          return call.answers << [nil, failure]
-        end
-        call.answers ? answer(call.work, call.answers) : call.work.call
+        work = @failure ? -> { raise_failure } : call.work
+        call.answers ? answer(work, call.answers) : work.call
       rescue ApplicationFailure => e
         @failure = e
       end
