@@ -51,6 +51,33 @@ class ExchangeProxyTest < Minitest::Test
     assert_equal "told", raised.message
   end
 
+  def test_error_of_an_enqueued_call_is_raised_by_a_read_after_it
+    raised = nil
+    follow do |proxy|
+      proxy.enqueue { raise Failing::Failure, "enqueued" }
+      raised = assert_raises(Failing::Failure) { proxy.read }
+    end
+
+    assert_equal "enqueued", raised.message
+  end
+
+  def test_read_that_is_queued_when_the_exchange_ends_raises
+    raised = nil
+    Heddle.run do
+      proxy = Heddle::Rack::ExchangeProxy.new(Failing.new) do |one|
+        one.enqueue { raise Heddle::Cancelled }
+        raised = assert_raises(Heddle::Rack::ExchangeProxy::EndedError) { one.read }
+      end
+      thread = Thread.new { proxy.run }
+      Thread.pass until thread.status == "sleep"
+
+      assert_raises(Heddle::Cancelled) { proxy.follow }
+      thread.join
+    end
+
+    assert_equal "this request has ended", raised.message
+  end
+
   def test_a_head_that_is_held_is_sent_although_the_thread_writes_nothing
     exchange = Withdrawable.new
     follow(exchange) do |proxy|

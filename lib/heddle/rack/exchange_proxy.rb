@@ -25,7 +25,8 @@ module Heddle
       # After this many seconds the loop sends a head, even if the thread has not written content yet.
       HEAD_DELAY = 0.02
       # Work for the loop, and the queue for its result. The queue is nil if the thread does not wait for the result.
-      Call = Data.define(:work, :answers)
+      # `aside`: the work may wait, so it runs in its own fiber.
+      Call = Data.define(:work, :answers, :aside)
       private_constant :AHEAD, :HEAD_DELAY, :Call
 
       # @return [HTTP::Exchange]
@@ -105,7 +106,7 @@ module Heddle
       # @raise [EndedError] if the request has ended
       def ask(aside: false, &work)
         answers = Thread::Queue.new
-        add(aside ? Call.new(-> { Fiber.schedule { answer(work, answers) } }, nil) : Call.new(work, answers))
+        add(Call.new(work, answers, aside))
         value, error = answers.pop
         raise error if error
 
@@ -124,7 +125,7 @@ module Heddle
           ask(&work)
         else
           raise_failure
-          add(Call.new(work, nil))
+          add(Call.new(work, nil, false))
         end
       end
 
@@ -232,16 +233,17 @@ module Heddle
         return call if call || @calls.closed?
 
         @head_due = nil
-        Call.new(-> { @exchange.response.flush }, nil)
+        Call.new(-> { @exchange.response.flush }, nil, false)
       end
 
       def perform(call)
         # After a failed call, queued calls are dropped, up to the next call whose result the thread waits for. The
         # thread gets the failure as the result of that call.
         return if @failure && !call.answers
+        return answer(-> { raise_failure }, call.answers) if @failure
+        return Fiber.schedule { answer(call.work, call.answers) } if call.aside
 
-        work = @failure ? -> { raise_failure } : call.work
-        call.answers ? answer(work, call.answers) : work.call
+        call.answers ? answer(call.work, call.answers) : call.work.call
       rescue ApplicationFailure => e
         @failure = e
       end
