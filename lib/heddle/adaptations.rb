@@ -144,7 +144,8 @@ module Heddle
         Events.report(:gem_not_adapted, reason: "can't adapt the gems that requests have loaded: #{e.message}")
       end
 
-      # Gives each request its own values of the thread variables that the option `isolate` lists.
+      # Gives each request its own values of the thread variables that the option `isolate` lists, except for those of
+      # gems that the option `adapt` excludes.
       # @param configuration [Server::Configuration]
       # @return [void]
       def isolate(configuration)

@@ -36,7 +36,7 @@ static inline int heddle_token_ring_reserve(heddle_token_ring *ring, uint32_t co
     return 0;
 }
 
-/* Never fails: room for each slot's token was reserved when the slot was made. */
+/* Never fails, because room for each park's token was reserved when the park's slot was made. */
 static inline void heddle_token_ring_push(heddle_token_ring *ring, uint64_t token)
 {
     ring->entries[ring->tail++ & (ring->size - 1)] = token;

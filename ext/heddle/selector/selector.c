@@ -1,8 +1,8 @@
 #include "selector.h"
 
 /*
- * The selectors in the order in which Heddle::Selector.best tries them, best first. docs/platforms.md gives the
- * reasons.
+ * The selectors in the order in which Heddle::Selector.best tries them, best first. docs/platforms.md lists the systems
+ * on which each was tested.
  */
 const heddle_selector_operations *const heddle_selectors[] = {
 #ifdef __linux__

@@ -20,7 +20,7 @@
 
 enum {
     PLACES = 1024, /* the maximum number of places that are reported; waits at further places are only counted */
-    UNTAKEN = 64,  /* the maximum number of reports that Ruby has not taken; a further place is reported later */
+    UNTAKEN = 64,  /* the maximum number of reports not taken by Ruby yet; beyond it, a later wait reports the place */
     FRAMES = 256,  /* the maximum number of Ruby frames that are searched, innermost first */
     TEXT = 512,
     LIBRARIES = 64, /* the last entry counts the waits of all libraries that have no entry of their own */

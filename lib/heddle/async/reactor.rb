@@ -27,7 +27,8 @@ module Heddle
         Fiber.set_scheduler(scheduler)
       end
 
-      # Runs the loop until all tasks except transient ones have ended. Then cancels the transient tasks.
+      # Runs the loop until all tasks except transient ones have ended, and then cancels the transient ones. Returns
+      # earlier, without cancelling them, if {interrupt} is called.
       #
       # @return [Async::Task, nil] the block's task
       # @raise [Async::Scheduler::ClosedError]

@@ -4,8 +4,8 @@ module Heddle
   # See heddle/async.rb.
   module Async
     # @api private
-    # Must be called before a reactor is made. In a thread with Heddle's loop, the reactor would replace the loop, and
-    # would never run.
+    # Must be called before a reactor is made. In a thread with Heddle's loop, the reactor would replace Heddle's
+    # scheduler, and would never run.
     #
     # @raise [ThreadError] if the thread already has a loop of Heddle
     def self.refuse_reactor

@@ -3,8 +3,8 @@
 module Heddle
   module Cable
     # Runs the blocks that adapters and periodic timers of Action Cable post. In a loop it needs no thread: a posted
-    # block never waits, because connections put the work into their own queues. Outside of a loop, each timer has a
-    # thread.
+    # block never waits, because connections put the work into their own queues. Outside of a loop, timers run on the
+    # threads of concurrent-ruby.
     class Executor
       # @return [void]
       def post(task = nil, &block) = (task || block).call
