@@ -82,6 +82,8 @@ static void scheme_comes_from_the_nearest_proxy(void)
     CHECK_EQUAL(HEDDLE_SCHEME_HTTP, scheme_of("X-Forwarded-Proto: http\r\n"));
     CHECK_EQUAL(HEDDLE_SCHEME_HTTP, scheme_of("X-Forwarded-Proto: https, http\r\n"));
     CHECK_EQUAL(HEDDLE_SCHEME_HTTP, scheme_of("X-Forwarded-Proto: https\r\nX-Forwarded-Proto: http\r\n"));
+    CHECK_EQUAL(HEDDLE_SCHEME_HTTPS, scheme_of("X-Forwarded-Proto: wss\r\n"));
+    CHECK_EQUAL(HEDDLE_SCHEME_HTTP, scheme_of("X-Forwarded-Proto: ws\r\n"));
     CHECK_EQUAL(HEDDLE_SCHEME_HTTPS, scheme_of("X-Forwarded-Proto: http,https , wss,\r\n"));
     CHECK_EQUAL(HEDDLE_SCHEME_UNKNOWN, scheme_of("X-Forwarded-Proto: httpsx, ftp, ,\r\n"));
     CHECK_EQUAL(HEDDLE_SCHEME_UNKNOWN, scheme_of("X-Forwarded-Proto:\r\n"));

@@ -148,6 +148,14 @@ class WebSocketTest < Minitest::Test
     end
   end
 
+  def test_page_of_its_origin_gets_a_socket_behind_a_proxy_that_says_the_scheme_of_the_socket
+    serving(upgrading(Echo.new), lint: false) do
+      assert_equal 101, dial(origin: "https://127.0.0.1", x_forwarded_proto: "wss").status
+      assert_equal 101, dial(origin: "http://127.0.0.1", x_forwarded_proto: "ws").status
+      assert_equal 403, dial(origin: "http://127.0.0.1", x_forwarded_proto: "wss").status
+    end
+  end
+
   def test_a_request_that_is_not_a_handshake_is_refused
     serving(upgrading(Echo.new), lint: false) do
       old = dial(sec_websocket_version: "8")

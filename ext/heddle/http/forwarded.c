@@ -6,14 +6,16 @@
 /* If a request seems to take this many ns or more from the proxy to the server, one of their clocks must be wrong. */
 static const int64_t MOST_DELAY = INT64_C(600) * 1000 * 1000 * 1000;
 
+/* Traefik says wss and ws of a WebSocket's request. */
 static heddle_scheme scheme_of(const char *bytes, size_t size)
 {
-    if (heddle_is_word(bytes, size, "https"))
+    if (heddle_is_word(bytes, size, "https") || heddle_is_word(bytes, size, "wss"))
         return HEDDLE_SCHEME_HTTPS;
-    return heddle_is_word(bytes, size, "http") ? HEDDLE_SCHEME_HTTP : HEDDLE_SCHEME_UNKNOWN;
+    bool plain = heddle_is_word(bytes, size, "http") || heddle_is_word(bytes, size, "ws");
+    return plain ? HEDDLE_SCHEME_HTTP : HEDDLE_SCHEME_UNKNOWN;
 }
 
-/* Returns the scheme of a list's last element that is http or https, or `before` if no element is. */
+/* Returns the scheme of a list's last element that is a scheme, or `before` if no element is. */
 static heddle_scheme find_last_scheme(const char *at, const char *end, heddle_scheme before)
 {
     while (at < end) {

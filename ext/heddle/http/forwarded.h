@@ -25,7 +25,8 @@ typedef enum {
 /*
  * Returns the scheme that the client used, as Rack determines it: https if X-Forwarded-Ssl is `on`; else the last
  * `proto` in Forwarded, if it is http or https; else the last http or https in X-Forwarded-Proto; else the last http or
- * https in X-Forwarded-Scheme; else HEDDLE_SCHEME_UNKNOWN. Ignores a malformed Forwarded.
+ * https in X-Forwarded-Scheme; else HEDDLE_SCHEME_UNKNOWN. Takes wss for https and ws for http. Ignores a malformed
+ * Forwarded.
  */
 heddle_scheme heddle_forwarded_scheme(const heddle_request_head *head, const char *bytes);
 
