@@ -35,8 +35,8 @@ VALUE heddle_take_errinfo(void)
         (RTEST(rb_obj_is_kind_of(error, rb_eNoMemError)) || RTEST(rb_obj_is_kind_of(error, rb_eSysStackError)))) {
         int state = 0;
         /*
-         * This method, written in Ruby, only raises the error again: the error must leave a frame of Ruby code. Ruby
-         * handles interrupts when a method returns, and this one never does.
+         * This method, written in Ruby, only raises the error again: the error then leaves a frame of Ruby code. Ruby
+         * handles interrupts when a method returns. This one never does, so an interrupt remains for its caller.
          */
         heddle_call_module_protected("Heddle::Native", rb_intern("raise_again"), 1, &error, &state);
         rb_set_errinfo(Qnil);

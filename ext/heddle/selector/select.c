@@ -42,7 +42,7 @@ typedef struct {
     heddle_selector base;
     heddle_fd_table table;
     word *wanted[SETS];
-    word *ready[SETS]; /* copies of `wanted`, which select(2) changes and `harvest` delivers */
+    word *ready[SETS]; /* copies of `wanted`; select(2) changes them, and `harvest` delivers them */
     int words;         /* the length of each set, in words */
     int used;          /* the words of `wanted` from this index on are 0 */
     int harvested;     /* the number of words of `ready` that `harvest` has to deliver */

@@ -47,7 +47,10 @@ static uintptr_t interpreter;
 typedef struct {
     const heddle_library *library;
     uintptr_t function;
-    /* the interpreter's C frames between `function` and report_callback; each of them runs a group of Ruby frames */
+    /*
+     * the number of the interpreter's C frames between `function` and report_callback; each of them runs a group of
+     * Ruby frames
+     */
     unsigned runs;
 } callback;
 

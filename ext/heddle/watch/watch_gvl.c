@@ -1,7 +1,6 @@
 /*
- * Keeps the `gvl` of the heartbeats up to date. It shows whether the loop's thread holds the GVL, waits for it or has
- * released it. Ruby's thread events (ruby/thread.h) report each change: the thread itself calls follow_gvl, mostly
- * without the GVL.
+ * Keeps `gvl` of all heartbeats up to date: whether the loop's thread holds the GVL, waits for it or has released it.
+ * Ruby's thread events (ruby/thread.h) report each change: the thread itself calls follow_gvl, mostly without the GVL.
  */
 
 #include "watch/watch.h"

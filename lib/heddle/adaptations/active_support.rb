@@ -3,8 +3,9 @@
 module Heddle
   module Adaptations
     # With the isolation level :fiber, Rails keeps state per fiber (`Fiber.current`). But `Enumerator#next` runs the
-    # enumerator's block in another fiber, in which the request would have no state, no transaction and another database
-    # connection. So in a loop, Rails gets the fiber of the request or task from {RequestFiber}.
+    # enumerator's block in another fiber. There the request would lack its state, and would use another database
+    # connection, outside of its transaction. So in a loop, Rails gets the fiber of the request or task from
+    # {RequestFiber}.
     module ActiveSupport
       # The fiber-local variable that contains the fiber with the request's state, while ActionController::Live starts
       # an action. Rails copies fiber-local variables to the thread of the action.

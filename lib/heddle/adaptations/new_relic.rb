@@ -23,8 +23,8 @@ module Heddle
         end
       end
 
-      # Must the agent see Falcon: is it installed in a tested version, and not excluded by the option `adapt`? Without
-      # Bundler, the gem may not be activated yet.
+      # Is the agent installed in a tested version, and not excluded by the option `adapt`? Without Bundler, the gem may
+      # not be activated yet.
       def self.wanted?(configuration)
         row = BY_NAME.fetch(:newrelic_rpm)
         return false unless configuration.adapt.include?(row.name)

@@ -2,7 +2,7 @@
 
 module Heddle
   module Async
-    # Represents, in async's tree, a fiber that async has not started (a request, a task of Heddle.async, a fiber of
+    # Represents, in async's tree, a fiber that async has not started (that of a request, of Heddle.async or of
     # Fiber.schedule). Made when the fiber calls `Async::Task.current`. It runs nothing itself.
     class ImplicitTask < ::Async::Task
       # @param root [Root]

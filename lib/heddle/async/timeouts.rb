@@ -49,7 +49,7 @@ module Heddle
         def schedule(time, block) = Handle.new(@alarms, time, time - now, block)
       end
 
-      # The handle of a set alarm.
+      # A timer that {Timers#schedule} has started.
       class Handle
         attr_reader :time, :block
 

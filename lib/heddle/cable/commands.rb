@@ -61,7 +61,7 @@ module Heddle
       # @return [Boolean] whether the limits allow another command; counts it
       def take? = (@bucket ||= TokenBucket.new(RATE, BURST)).take?
 
-      # @return [Boolean] whether the limits allow another history; counts it
+      # @return [Boolean] whether the limits allow another request for a history; counts it
       def take_replay? = (@replays ||= TokenBucket.new(REPLAY_RATE, REPLAY_BURST)).take?
     end
   end

@@ -192,7 +192,7 @@ module Heddle
         end
       end
 
-      # Ends a channel. If its callback fails, stops its streams and timers, and the other channels still end.
+      # Ends a channel. If its `unsubscribed` callback fails, logs the error, and stops its streams and timers.
       def leave(channel)
         run { channel.unsubscribe_from_channel } || run do
           channel.stop_all_streams

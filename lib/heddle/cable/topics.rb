@@ -3,7 +3,7 @@
 module Heddle
   module Cable
     # The subscriptions of a socket. C code sends the messages of a stream directly to the socket, each wrapped with the
-    # identifier of its channel. Messages for callbacks wait in one queue with the messages of the client, and the
+    # identifier of its subscription. Messages for callbacks wait in one queue with the messages of the client, and the
     # callbacks run one at a time.
     class Topics
       # A stream. The envelope is the JSON text before each message. Equal envelopes are the same String, so that a
