@@ -98,7 +98,8 @@ module Heddle
     # @return [String, nil] why the protections are off; nil: they are on
     attr_reader :unprotected
 
-    # Switches the protections on or off. Calls that already run are not affected. May be called from any thread.
+    # Switches the protections on or off. Offloaded calls that already run are not affected. May be called from any
+    # thread.
     # @param reason [String, nil] why the protections are switched off; nil: all are switched on, as `heddle protect on`
     #   does
     # @return [void]
@@ -222,8 +223,8 @@ module Heddle
 
     # @return [Array<Array(Fiber, Array, Thread)>] one entry for each running request: its fiber; its method, target,
     #   age in seconds, client, status and scheme; and, if the mode runs the application on other threads than the
-    #   loop's, its thread (nil: none now). The status is nil until the response is sent, and always nil if Ruby code
-    #   sends it. May be called from any thread.
+    #   loop's, the thread that runs it now, if any. The status is nil until the response is sent, and always nil if
+    #   Ruby code sends the response. May be called from any thread.
     def running_requests = @mode ? @mode.servings.flat_map(&:running_requests) : []
 
     # @return [Symbol, nil] the name of the first loop's selector, such as `:epoll`; nil while the server does not run

@@ -29,7 +29,7 @@ module Heddle
       CUT = 0.8
       # Minimum seconds from a cut to the next one by {#update}, so that the first one can take effect.
       CUT_INTERVAL = 0.5
-      # While the limit grows, each sample raises it by this share of itself.
+      # While the limit grows, each sample raises it by this share of itself, and by at least 1.
       GROWTH = 0.1
       # The high-water mark is the memory at the last cut because of memory. When the memory falls below this share of
       # its limit, the mark is removed. After that, any memory above the limit causes a cut, not only growth above the

@@ -12,9 +12,9 @@ module Heddle
 
       # The allowed duration of a recording in seconds.
       RECORDED = 0.1..60.0
-      # Limits of control requests. One TCP client may have a quarter of the connections. At the limit, the connections
-      # that have been silent for longest are closed, so that silent clients don't block others. Timeouts are in
-      # seconds.
+      # Limits for each control socket: how many connections it has, and what a request may take. One TCP client may
+      # have a quarter of the connections. If a client waits for a connection, those that have been silent for longest
+      # are closed, so that silent clients don't block others. Timeouts are in seconds.
       CONNECTIONS = 64
       LIMITS = { body_limit: 65_536, head_timeout: 5, idle_timeout: 30, write_timeout: 10 }.freeze
       # Requests to these paths end when the client disconnects. Other requests are answered even if the client has
@@ -32,7 +32,7 @@ module Heddle
       private_constant :CONNECTIONS, :LIMITS, :WAITING, :MESSAGE, :STOP_TIMEOUT, :DRAIN_TIMEOUT, :SELECTOR,
                        :POLL_INTERVAL
 
-      # Opens the sockets that the configuration names.
+      # Opens the control sockets ({Address.all}).
       #
       # @param configuration [Configuration]
       # @param source [SingleProcess, Cluster] answers status requests and runs commands
@@ -74,7 +74,7 @@ module Heddle
       # @param listeners [Array<Listener>]
       # @param source [SingleProcess, Cluster]
       # @param log [Log]
-      # @param later [Array<Address>] addresses to open when the other server no longer uses them
+      # @param later [Array<Address>] addresses to open when the server that this one replaces no longer uses them
       def initialize(listeners, source, log, later: [])
         @listeners = listeners
         @later = later

@@ -8,7 +8,8 @@ module Heddle
         # Raised in the thread to end the work, because an exception was raised in the fiber.
         class Stop < Exception; end
 
-        # Seconds between the first attempt to end the work and the second. The pause doubles with each further attempt.
+        # Seconds between the first attempt to end the work and the second. The pause doubles with each further attempt,
+        # up to LONGEST_PAUSE.
         FIRST_PAUSE = 0.02
         LONGEST_PAUSE = 1
         # Each attempt blocks the fiber's thread for this fraction of the pause that follows it (see {#linger}). The

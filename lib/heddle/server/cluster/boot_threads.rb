@@ -14,7 +14,7 @@ module Heddle
         # Records the present threads. Must be called before the application is loaded.
         def initialize = @before = Thread.list
 
-        # Logs the threads that were started since {#initialize} and still run.
+        # Logs the threads that were started since {#initialize}, still run, and are not started again after a fork.
         # @param log [#event]
         # @return [void]
         def report(log)

@@ -56,7 +56,7 @@ module Heddle
           @stopping = @failure = nil
         end
 
-        # Serves until INT, TERM or QUIT arrives, or until a new master has taken over.
+        # Serves until the server must stop, for example because of a signal, or until a new master has taken over.
         # @yield when the sockets are open, and this process has switched to the user of the option `user`
         # @return [Boolean] whether every request was answered
         # @raise [BootError]
@@ -110,7 +110,7 @@ module Heddle
         # @return [void]
         def protect(on) = protection.switch(on, fleet.workers)
 
-        # @param size [Integer] how many workers should run; below 1 it is ignored
+        # @param size [Integer] how many workers should run; a number below 1 is ignored
         # @return [void]
         def resize(size)
           return if @stopping || size < 1
@@ -254,7 +254,7 @@ module Heddle
             elsif pid == @restart.new_master&.pid then @restart.new_master.mark_ended
             elsif @jobs.running? && !(unexpected = @jobs.handle_exit(pid)).nil? then stop if unexpected && !@stopping
             else
-              read_messages # one of them may say why the worker has failed
+              read_messages # the worker's last message may say why it has failed
               fleet.handle_exit(pid, status)
             end
           end

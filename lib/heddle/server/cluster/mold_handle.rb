@@ -26,7 +26,7 @@ module Heddle
         # @return [Boolean] whether its channel is closed
         def channel_closed? = channel.io.closed?
 
-        # Kills the mold because it does not respond. The master then starts another one.
+        # Kills the mold because it does not respond. {MoldSupervisor#handle_exit} acts on its end.
         # @param reason [String]
         # @return [void]
         def kill_stuck(reason)

@@ -125,8 +125,8 @@ module Heddle
           end
         end
 
-        # Forks twice: the intermediate process ends at once, so that its child becomes a child of the master. The
-        # master then gets the exit status.
+        # Forks a worker or the process of Solid Queue. Forks twice: the intermediate process ends at once, so that its
+        # child becomes a child of the master. The master then gets the child's exit status.
         def spawn_process(message)
           slot = message.values["slot"]
           jobs = "jobs_" unless slot

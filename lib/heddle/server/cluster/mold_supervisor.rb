@@ -121,8 +121,8 @@ module Heddle
         # @return [Boolean] whether workers are being replaced
         def reloading? = !@reload.nil?
 
-        # Continues a reload. Kills a mold whose load hangs. When the delay after the failure of a mold has passed,
-        # starts a new mold.
+        # Continues a reload. Kills a mold that takes too long to load the application. When the delay after the failure
+        # of a mold has passed, starts a new mold.
         # @return [void]
         def advance
           @mold_spawner.each { |mold| kill_overdue(mold) }

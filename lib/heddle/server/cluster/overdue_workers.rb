@@ -82,7 +82,7 @@ module Heddle
           worker.kill unless worker.channel.send_message("running_requests")
         end
 
-        # Kills a stuck mold, which has not forked the worker. It may hang in a hook, for example. When the mold has
+        # Kills a stuck mold, which has not forked the worker. The mold may hang in a hook, for example. When it has
         # ended, {Fleet#remove_unforked} removes the worker.
         def kill_mold(worker, silent)
           mold = worker.mold

@@ -10,8 +10,8 @@ module Heddle
       class ReserveDemand
         # A reserve worker ends this many seconds after the last stall. So it is not forked again for each stall.
         LIFETIME = 30
-        # If a worker needs more than SLOW_BOOT seconds to begin to serve, or a reserve worker more than SLOW_FORK
-        # seconds to be forked, one reserve worker runs all the time.
+        # One reserve worker runs all the time if the newest worker needed more than SLOW_BOOT seconds to begin to
+        # serve, or if a reserve worker was not forked within SLOW_FORK seconds.
         SLOW_BOOT = 0.15
         SLOW_FORK = 0.1
         private_constant :LIFETIME, :SLOW_BOOT, :SLOW_FORK
@@ -73,8 +73,8 @@ module Heddle
           end
         end
 
-        # Workers are forked one after another, so they also wait for each other. Only a reserve worker's time shows how
-        # long a fork takes.
+        # Other workers are started together and forked one after another, so they also wait for each other. Only a
+        # reserve worker's time shows how long a fork takes.
         def fork_time(worker) = worker.reserve? ? (worker.forked_at || @clock.call) - worker.started_at : 0
 
         def boot_time(worker) = worker.ready_at - ((worker.forked_at unless worker.reserve?) || worker.started_at)

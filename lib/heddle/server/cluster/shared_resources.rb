@@ -15,8 +15,8 @@ module Heddle
         MIN_SLOTS = 256
         private_constant :SLOTS_A_PROCESS, :MIN_SLOTS
 
-        # @return [Hash{String => Array<Listener>}] by the address's key, which is the same in all processes
-        #   ({TCPBind#key})
+        # @return [Hash{String => Array<Listener>}] the listeners of each address, by the address's key, which is the
+        #   same in all processes ({TCPBind#key})
         attr_reader :listeners_by_key
         # @return [Net::Scoreboard]
         attr_reader :scoreboard

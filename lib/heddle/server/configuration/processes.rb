@@ -45,7 +45,7 @@ module Heddle
 
           cores = Cores.available
           processors = "#{cores} #{cores == 1 ? "processor" : "processors"}"
-          return "auto: #{processors}#{", at least 2" if cores < count}" unless count < worker_count
+          return "auto: #{"at least 2 workers; " if cores < count}#{processors}" unless count < worker_count
 
           "auto: as many as fit into #{memory_budget / 1_048_576} MiB of memory; #{processors}"
         end

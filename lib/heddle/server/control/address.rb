@@ -93,8 +93,8 @@ module Heddle
           bind = UnixBind.new(path, 0o600) # from its creation on, only this user may open it
           [bind.adopt(bind.listen, path)]
         rescue Errno::EADDRINUSE
-          raise BootError, "can't listen for commands on #{self}: another server uses it, or it is a file. Stop " \
-                           "that server, remove the file, or set another path with --control"
+          raise BootError, "can't listen for commands on #{self}: another server uses it, or another file is in its " \
+                           "place. Stop that server, remove the file, or set another path with --control"
         rescue SystemCallError, ArgumentError => e
           raise BootError, "can't listen for commands on #{self}: #{ErrorText.reason(e)}. " \
                            "Set another address with --control, or use --control off"
@@ -118,7 +118,8 @@ module Heddle
 
         def open_tcp = TCPBind.new(host, port).open
 
-        # All users share the folder for temporary files, so another user may have created a folder of this name.
+        # Creates this user's folder among the temporary files. Another user may have created a folder of this name,
+        # because all users may write there.
         def make_own_folder
           folder = self.class.own_folder
           Dir.mkdir(folder, 0o700)
