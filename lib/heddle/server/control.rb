@@ -105,7 +105,7 @@ module Heddle
         ready.pop
       end
 
-      # Closes the control sockets.
+      # Lets running requests finish for DRAIN_TIMEOUT seconds, and closes the control sockets.
       # @return [void]
       def stop
         @stopping = true
@@ -155,7 +155,7 @@ module Heddle
         end
       end
 
-      # Starts a task that opens the addresses of another server as soon as that server has stopped.
+      # Starts a task that opens the remaining addresses as soon as the server that uses them has stopped.
       def take_over_addresses(scheduler, sockets)
         Heddle.async(name: "takeover of addresses", background: true) do
           until @later.empty?

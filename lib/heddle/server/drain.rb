@@ -119,7 +119,8 @@ module Heddle
 
       # Connections that the application has taken over (rack.hijack) can't be handed off. While other workers keep
       # serving, these connections remain open until stop_timeout has passed. When the whole server stops, waiting would
-      # not help their clients, so they are not kept open.
+      # not help their clients, so they are not kept open. At the end, Action Cable's own server asks its clients to
+      # reconnect, and they have a moment to close their connections.
       def close_detached
         await_detached(@deadline, &@replaced)
         await_detached(now + CABLE_CLOSE_TIMEOUT) { true } if @engine.detached? && Rails.close_cables(@log)

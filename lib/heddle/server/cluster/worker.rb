@@ -198,8 +198,8 @@ module Heddle
           while (name = @commands.pop)
             run_command(name)
           end
-          # The master has ended, so failed workers are no longer replaced. This worker answers the waiting
-          # requests and ends.
+          # The master has ended, so failed workers are no longer replaced. This worker answers the requests that it has
+          # received, and ends.
           @server.stop
         end
 
