@@ -11,9 +11,9 @@ module Heddle
   #
   # Without the protection, a native call blocks its thread, and so every fiber of the event loop. With the protection,
   # another thread runs the call while the loop continues. For this, Heddle replaces +rb_nogvl+ and similar functions of
-  # Ruby in the import tables of the loaded libraries (Linux; see docs/offload.md). Only calls in fibers of Heddle's
-  # loops are offloaded, and only calls of libraries that are known to be safe, that Heddle judges safe from their
-  # files, or that the user allows.
+  # Ruby in the import tables of the loaded libraries (Linux; see docs/offload.md). A call is offloaded only in a fiber
+  # of one of Heddle's loops, and only if its library is known to be safe, Heddle judges the library safe from its file,
+  # or the user allows it.
   module Offload
     # Methods of Ruby in which native calls are not offloaded, because these methods hold a lock that belongs to the
     # thread: if another fiber of the thread loaded the same file meanwhile, Ruby would report a circular require.
@@ -152,8 +152,8 @@ module Heddle
           return if core.nil? || core == NOT_TRIED
           return "Ruby's own calls are not offloaded: #{core}" unless library_count.zero?
 
-          "only #{"operations that Ruby passes to the fiber scheduler, and " if RUBY_VERSION >= "3.4"}Heddle.offload " \
-            "{ } are offloaded: #{core}"
+          operations = " and operations that Ruby passes to the fiber scheduler" if RUBY_VERSION >= "3.4"
+          "only blocks of Heddle.offload { }#{operations} are offloaded: #{core}"
         end
 
         def refuse(libraries)

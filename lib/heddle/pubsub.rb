@@ -64,8 +64,8 @@ module Heddle
 
       # @return [String, Symbol, nil] where this process publishes: "unix:path" of a server's control socket;
       #   "redis://…" or "postgres://…" of a backend; or :process, for topics of this process and its child processes.
-      #   nil: the server that this process belongs to. If it belongs to none, the environment variable HEDDLE_PUBSUB
-      #   contains the address; if the variable is not set, the server in the same folder is used
+      #   nil: the server that this process belongs to. If the process belongs to none, it publishes to the address in
+      #   the environment variable HEDDLE_PUBSUB, or else to the server of the current folder
       def server = Route.server
 
       # @param address [String, :process, nil]

@@ -75,7 +75,7 @@ class TLSSettingsTest < Minitest::Test
                                    "configure two files that belong together",
       [[@certificate], [encrypted]] => /the key #{encrypted} is encrypted: configure a key without a passphrase/,
       [[@certificate], [nothing]] => /#{nothing} contains no key: it must contain one in PEM/,
-      [[@certificate], []] => /#{@certificate} contains no key: .*in another file, add --tls-key/,
+      [[@certificate], []] => /#{@certificate} contains no key: .*in another file, name it with --tls-key/,
       [[nothing], [@key]] => /#{nothing} contains no certificate: it must contain one in PEM/,
       [[@folder], [@key]] => "the certificate #{@folder} can't be read: Is a directory",
       [[], [@key]] => /the TLS key #{@key} has no certificate/,

@@ -23,8 +23,9 @@ module Heddle
       def advice
         return "to run it on another thread, call it inside Heddle.offload { }" unless allowable?
 
-        "if its calls may run on any thread (see docs/offload.md), allow it: offload_allow #{beginning.dump} in " \
-          "config/heddle.rb, HEDDLE_OFFLOAD_ALLOW=#{beginning}, or Heddle.enable :offload, allow: [#{beginning.dump}]"
+        "if the library's calls may run on any thread (see docs/offload.md), allow it: offload_allow " \
+          "#{beginning.dump} in config/heddle.rb, HEDDLE_OFFLOAD_ALLOW=#{beginning}, or " \
+          "Heddle.enable :offload, allow: [#{beginning.dump}]"
       end
 
       private

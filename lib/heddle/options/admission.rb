@@ -9,8 +9,8 @@ module Heddle
                  text: "maximum number of requests that run at once in each worker; 0 to adapt the number to memory " \
                        "and connection pools",
                  reason: "Set it when you know how many requests fit, for example because each needs 50 MB",
-                 details: "A client address outside of trusted_proxies may have at most three quarters of this " \
-                          "number. See [Fairness](admission.md#fairness)."),
+                 details: "One client address outside of trusted_proxies may have at most three quarters of these " \
+                          "requests. See [Fairness](admission.md#fairness)."),
       Option.new(name: :queue_limit, unit: :count, default: 1_024, range: 1..1_000_000, advanced: true,
                  text: "maximum number of queued requests in each worker; further requests get 503",
                  reason: "Raise it when bursts of requests get 503; lower it when clients should get 503 sooner"),

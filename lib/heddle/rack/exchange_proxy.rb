@@ -59,7 +59,7 @@ module Heddle
 
       # Makes the calls that the thread queues, until the thread releases the exchange.
       # @return what the block of {#release} returns; nil without a block
-      # @raise what that block raises, or the error of a queued call that the thread has not received
+      # @raise what that block raises, or the error of a queued call if the thread has not received the error
       def follow
         while (call = Account.wait_for(Account::THREAD) { next_call })
           perform(call)
@@ -114,7 +114,7 @@ module Heddle
       end
 
       # Queues the block for the loop, and returns at once, unless more than AHEAD bytes are queued. If the block raises
-      # an error, the next call raises it.
+      # an error, the thread's next call of this proxy raises it.
       # @param size [Integer] how many bytes the block is going to send
       # @return [void]
       # @raise [EndedError]

@@ -9,7 +9,7 @@ module Heddle
     #
     # The guard works while a loop runs on the main thread. If a signal arrives in the program's code, it is raised
     # there, as without Heddle. If it arrives in Heddle's code, it is raised soon afterwards, in a new fiber. If a
-    # second signal arrives before then, it is raised at once. Signals with a handler of the program are not changed.
+    # second signal arrives before then, it is raised at once. Signals that the program handles are left to it.
     #
     # @api private
     class SignalGuard
@@ -18,7 +18,7 @@ module Heddle
       NAMES = %w[INT TERM HUP].freeze
       private_constant :NAMES
 
-      # @param scheduler [Scheduler] the scheduler whose loop the block runs
+      # @param scheduler [Scheduler] the block runs the loop of this scheduler
       # @return what the block returns
       def self.during(scheduler, &)
         return yield unless Thread.current.equal?(Thread.main) && Ractor.current.equal?(Ractor.main)

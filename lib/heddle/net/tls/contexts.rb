@@ -3,7 +3,7 @@
 module Heddle
   module Net
     class TLS
-      # The OpenSSL contexts for one set of {Credentials}: one context for each set of host names.
+      # The OpenSSL contexts for a listener's {Credentials}. Certificates with the same host names share a context.
       class Contexts
         # The ciphers for TLS 1.2: only those with forward secrecy and authenticated encryption. All ciphers of TLS 1.3
         # have both properties.
@@ -23,8 +23,8 @@ module Heddle
           @minimum = minimum
           @protocols = protocols
           @clients = clients
-          # Certificates for the same names that differ in the type of their key share a context. OpenSSL uses the type
-          # that the client supports.
+          # Certificates with the same names may have keys of different types. OpenSSL chooses the type that the client
+          # supports.
           contexts = credentials.pairs.group_by(&:names).to_h { |names, pairs| [names, make(pairs, names)] }
           @by_name = {}
           contexts.each { |names, context| names.each { |name| @by_name[name] ||= context } }

@@ -6,8 +6,8 @@ module Heddle
       # The certificates and keys of a listener.
       #
       # @!attribute pairs [Array<KeyPair>] at least one
-      # @!attribute authorities [Array<OpenSSL::X509::Certificate>] certificates of the authorities for client
-      #   certificates
+      # @!attribute authorities [Array<OpenSSL::X509::Certificate>] the authorities that client certificates are checked
+      #   against
       Credentials = Data.define(:pairs, :authorities) do
         # @param text [String] the result of {#dump}
         # @return [Credentials]

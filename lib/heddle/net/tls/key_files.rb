@@ -79,7 +79,7 @@ module Heddle
                          "(openssl pkey -in #{key_path} -out plain.key)"
           end
 
-          hint = "; if the key is in another file, add --tls-key, or key= to the address"
+          hint = "; if the key is in another file, name it with --tls-key, or with key= in the address"
           raise Error, "#{key_path} contains no key: it must contain one in PEM (\"-----BEGIN PRIVATE KEY-----\" …)" \
                        "#{hint if key_path == certificate_path}"
         end

@@ -21,8 +21,8 @@ module Heddle
 
         class << self
           # @param name [String, nil] another host name for the certificate, beside localhost
-          # @return [KeyFiles, SelfSigned] without another host name, the files of mkcert or of the gem localhost if
-          #   their certificate has not expired; otherwise a self-signed certificate
+          # @return [KeyFiles, SelfSigned] if `name` is nil, localhost or an address: files of mkcert or of the gem
+          #   localhost with an unexpired certificate, if there are any; otherwise a self-signed certificate
           def find(name)
             return new(name) unless name.nil? || name.match?(/\A(?:localhost|[\d.:]*)\z/)
 
