@@ -83,8 +83,8 @@ module Heddle
     end
 
     class << self
-      # @return [Hash{Symbol => Object}] since the process started: `count`, `seconds` (in total) and `longest`; and
-      #   these three values `by_cause` ({Stall::CAUSES}) and `by_endpoint` ({Stall#endpoint})
+      # @return [Hash{Symbol => Object}] since the start of the process or {reset}: `count`, `seconds` (in total) and
+      #   `longest`; and these three values `by_cause` ({Stall::CAUSES}) and `by_endpoint` ({Stall#endpoint})
       def statistics
         collect do
           by_cause = @by_cause.transform_values(&:to_h)
@@ -156,7 +156,7 @@ module Heddle
       end
 
       # Decides whether the stall gets a log line. If so, stores in the stall how many stalls of the same endpoint
-      # (outside of requests: of the same place) got no line since the last one.
+      # (outside of requests: of the same place) got no line since that endpoint's last line.
       def line_for?(stall)
         return false if Switch.own?(stall) || stall.backtrace.any? { |frame| DEBUGGERS.match?(frame) }
 

@@ -56,7 +56,7 @@ module Heddle
     #     Heddle::WebSocket.connect("wss://example.com/feed") { |socket| socket.each { |message| puts message } }
     #
     # @param url [String] ws:// or wss://
-    # @param protocols [Array<String>] the offered subprotocols; the server chooses one
+    # @param protocols [Array<String>] the offered subprotocols; the server chooses at most one
     # @param headers [Hash{String => String}] more fields of the request, such as authorization or origin
     # @param timeout [Numeric, nil] maximum number of seconds for each of: connecting, the TLS handshake, the response
     # @param write_timeout [Numeric, nil] maximum number of seconds for which the server may read nothing of a message

@@ -45,7 +45,8 @@ module Heddle
         log.event(:proxies_trusted_by_default, address: listener.io.local_address.inspect_sockaddr)
       end
 
-      # Closes the sockets, and does nothing if they are closed already. May be called from any thread.
+      # Closes the sockets, except after {#keep_open}. Does nothing if they are closed already. May be called from any
+      # thread.
       # @return [void]
       def close
         all = @all

@@ -39,7 +39,8 @@ module Heddle
           file: !configuration.log_file.nil? }
       end
 
-      # @return [Integer] the number of clients that left before their response was complete
+      # @return [Integer] the number of clients that left while the application served their request, plus those that
+      #   were passed to {#count_gone}
       attr_reader :gone
       # @return [ErrorStream] the stream that every request gets as `rack.errors`
       attr_reader :errors
@@ -118,7 +119,7 @@ module Heddle
       # @param text [String]
       def violation(exchange, text) = event(:response_violation, **request_of(exchange), violation: text)
 
-      # Counts a client that left before its response was complete. That is not an error.
+      # Counts a client that left while the application served its request. That is not an error.
       # @param _exchange [HTTP::Exchange]
       # @param _error [ClientGoneError]
       def client_gone(_exchange, _error) = @gone += 1
@@ -127,7 +128,8 @@ module Heddle
       # @param text [String]
       def line(text) = @output.write(text)
 
-      # @param number [Integer] how many clients the log of a Ractor has counted as gone
+      # @param number [Integer] how many clients the log of a Ractor, or the sockets of a loop that has ended, have
+      #   counted as gone
       def count_gone(number) = @gone += number
 
       # Logs an event, and counts it if it is an error or a warning.

@@ -14,7 +14,8 @@ module Heddle
       #   `master`: the statistics of the master, or nil if there is no master; `certificates`:
       #   {Net::TLS::Certificates#expiries}
       def initialize(report)
-        # While one worker replaces another, both have the same index. Only the younger one is listed.
+        # While one worker replaces another, both have the same index. The younger one is listed as soon as it reports
+        # its uptime.
         workers = report[:workers].group_by { |one| one[:index] }.map do |_, all|
           all.min_by { |one| one[:uptime] || Float::INFINITY }
         end

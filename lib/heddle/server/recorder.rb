@@ -54,8 +54,8 @@ module Heddle
           thread
         end
 
-        # Lets other threads run, but at most once each {SLICE}, because another thread that computes may keep the GVL
-        # for 100 ms each time.
+        # Lets other threads run, but at most once in SLICE seconds: another thread that computes may keep the GVL for
+        # 100 ms each time.
         # @return [void]
         def give_way
           return if @next_pass && MonotonicClock.now < @next_pass

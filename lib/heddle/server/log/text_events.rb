@@ -3,9 +3,11 @@
 module Heddle
   class Server
     class Log
-      # Builds lines for people. Text from clients and applications is escaped, so that it can't forge another line:
+      # Builds lines for people:
       #
       #     21:40:44 200 GET /hello?a=b 12 bytes in 0.3 ms for 127.0.0.1
+      #
+      # Text from clients and applications is escaped, so that it can't forge another line.
       class TextEvents
         # The indent of the second and later lines of a cause's message.
         NESTED = "        "

@@ -22,8 +22,8 @@ module Heddle
         REJECTIONS = { 400 => "malformed", 408 => "slow", 413 => "body_limit", 414 => "target_limit",
                        417 => "expectation", 431 => "header_limit", 501 => "not_implemented", 502 => "malformed",
                        503 => "unavailable", 505 => "version" }.freeze
-        # For each group of metrics whose records are the items of a list in a worker's status: the list's key in the
-        # status, and the labels of an item. The groups named_pool and server are in {SemanticConventions}.
+        # The groups of metrics that describe the items of a list in a worker's status. For each group: the list's key
+        # in the status, and the labels of an item. The groups named_pool and server are in {SemanticConventions}.
         PARTS = {
           pool: [:pools, ->(pool) { pool.slice(:pool, :library) }],
           named_pool: [:pools, ->(pool) { { library: pool[:library], db_client_connection_pool_name: pool[:pool] } }],
@@ -211,7 +211,7 @@ module Heddle
               on = one[:protection] and [[1, { protection: on.empty? ? "none" : on.sort.join(",") }]]
             }],
             # The process.
-            ["memory_bytes", "Memory of the worker: rss, and pss, which counts a share of shared pages.",
+            ["memory_bytes", "Memory of the worker: rss, and pss, which counts only its share of shared pages.",
              { memory: { kind: "rss" }, pss: { kind: "pss" } }],
             ["gc_runs_total", "Runs of the garbage collector.",
              %i[minor major].to_h { |kind| [[:gc, kind], { kind: }] }],

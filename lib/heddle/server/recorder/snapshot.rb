@@ -19,7 +19,7 @@ module Heddle
         Sample = Data.define(:began, :ended, :request, :activity, :task, :place, :frames)
 
         # STRETCH and SAMPLE: formats of the extension's structs for String#unpack. …_SIZE: sizes in bytes. NAMES: the
-        # number of slots in the extension's table of names.
+        # number of slots in the extension's table of the requests' names.
         STRETCH = "q2QSC3"
         STRETCH_SIZE = 32
         SAMPLE = "q2QC2S*"
