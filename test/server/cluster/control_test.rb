@@ -47,7 +47,8 @@ class ClusterControlTest < Minitest::Test
     5.times { served.get("/") }
     TCPSocket.open(served.uri.host, served.uri.port) { |socket| socket.write("nonsense\r\n\r\n") && socket.read }
     signal("HUP")
-    wait_until { client.status[:master][:ended_workers][:answered] == 5 }
+    # On a busy machine a reserve worker may have served some of them, and ends later.
+    wait_until { client.status[:master][:ended_workers].values_at(:answered, :rejected) == [5, 1] }
 
     assert_match(/answered 5   rejected 1   5xx 0   clients gone 0$/, heddle("status").first)
     served.get("/")
