@@ -50,8 +50,8 @@ module Heddle
       "#{path.delete_prefix(WorkingFolder.started)}:#{line}#{" in #{label}" unless label.to_s.empty?}" if path
     end
 
-    # @return [String] the request's label: method and path, in which `:id` replaces numbers and other IDs. Stalls are
-    #   counted by endpoint
+    # @return [String] the request's label: method and path, in which `:id` replaces numbers and other IDs; outside of
+    #   requests "(no request)". Stalls are counted by endpoint
     def endpoint
       request ? Native.request_label(request).scrub : "(no request)"
     end

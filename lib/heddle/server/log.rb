@@ -91,8 +91,8 @@ module Heddle
         event(:websocket, **values.except(:seconds), duration: values[:seconds].round(6)) unless @format.only_requests?
       end
 
-      # Logs a request that was rejected, because it is malformed or because the server is at one of its limits (status
-      # 503). If requests are not logged, only a 503 is logged: as an event, at most once a minute.
+      # Logs a request that was rejected before it reached the application. If requests are not logged, only a rejection
+      # with status 503 is: as an event, at most once a minute.
       # @param address [String, nil] the address of the client
       # @param status [Integer] the status of the response
       # @param reason [String]

@@ -117,8 +117,8 @@ module Heddle
         retry if !@requests.closed? && Thread.main.alive?
       end
 
-      # Clears the thread's fiber storage. At the start of the thread it is a copy of the creator's storage, and each
-      # request may change it. Thread locals remain, as in any server with threads.
+      # Clears the thread's fiber storage, which begins as a copy of the creator's storage, and which each request may
+      # change. Thread locals remain, as in any server with threads.
       def clear_storage = Fiber.current.storage&.each_key { |key| Fiber[key] = nil }
 
       def change_freed(by)

@@ -2,8 +2,8 @@
 
 module Heddle
   class Server
-    # Adds the field Server-Timing to responses. Browsers show it beside a request. It lists the parts of the time that
-    # the request has spent until the application returned, in milliseconds, and how often each part has begun.
+    # Adds the field Server-Timing to responses. The field lists the parts of the time that the request has spent until
+    # the application returned, in milliseconds, and how often each part has begun. Browsers show it beside the request.
     class ServerTiming
       NAME = "server-timing"
       private_constant :NAME

@@ -61,7 +61,8 @@ module Heddle
 
         private
 
-        # Called in the forked process. It has inherited the server's sockets, which stay open here until it ends.
+        # Called in the forked process. The server's sockets, which this process has inherited, stay open here until the
+        # process ends.
         def run_when_begun(reader, writer)
           writer.close
           reader.gets or exit!(0)

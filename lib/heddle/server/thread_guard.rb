@@ -41,7 +41,8 @@ module Heddle
         @places = {}
       end
 
-      # Guards the calling thread while the block runs. If Ruby must not be patched, only runs the block.
+      # Guards the calling thread while the block runs; the main thread also from `abort_on_exception` ({Aborts}). If
+      # Ruby must not be patched, only runs the block.
       # @return what the block returns
       def during(&)
         return yield if Scheduler::Patches.forbidden

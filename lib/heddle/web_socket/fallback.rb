@@ -15,7 +15,7 @@ module Heddle
       # a live page's patches count, too.
       RATE = 100
       BURST = 200
-      # Maximum KiB of all messages of an owner (a user, or the network of a client without one), per second and in a
+      # Maximum KiB of all messages of an owner (a user, or the network of clients without a user), per second and in a
       # burst. Each message counts 1 KiB more than its size. Needed in addition to RATE, because a client can open many
       # streams, and the keys remain valid after the streams have ended.
       OWNER_RATE = 1_000
@@ -35,7 +35,7 @@ module Heddle
 
       # @param env [Hash]
       # @param user [String, nil] the user of the request
-      # @param owner [String] the user, or the network of a client without one; limits apply to each owner
+      # @param owner [String] the user, or the network of a client without a user; limits apply to each owner
       # @yieldreturn [#on_message, #on_close] the handler of a new client, whose socket is a {FallbackSocket}
       # @return [Array, nil] a Rack response; nil: the request is for neither a stream nor a message
       def call(env, user, owner)
@@ -98,7 +98,7 @@ module Heddle
         @messages = Thread::Queue.new
       end
 
-      # @return [nil] nil, because C code alone can't send these events
+      # @return [nil] C code alone can't send these events, so a fiber sends them
       def connection_settings = nil
 
       # @param text [String] one line

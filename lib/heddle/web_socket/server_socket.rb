@@ -33,7 +33,7 @@ module Heddle
       # @param slow [Symbol] what to do when more bytes wait for the client than the option websocket_output_limit
       #   allows (by default 1 MiB): :close (with code 1008), :coalesce (send the newest message when the client has
       #   caught up), or :drop (omit messages)
-      # @param match [nil] not supported, because topics have no patterns; Iodine before 0.8 had it
+      # @param match [nil] not supported, because topics have no patterns; Iodine before 0.8 supported it
       # @param envelope [String, nil] only if `as` is :cable or :extended_cable, which Heddle passes for Action Cable:
       #   the interned JSON text before the data of each message
       # @return [String, false, nil] the position after which the subscription begins; nil: the socket is closed;

@@ -3,8 +3,8 @@
 module Heddle
   class Server
     module Modes
-      # Mode single. Runs one request at a time, on the main thread. There a debugger can use the terminal, and may stop
-      # a request for as long as it likes. The loop with the sockets runs in another thread.
+      # Mode single. Runs one request at a time, on the main thread. On that thread a debugger can use the terminal, and
+      # may stop a request for as long as it likes. The loop with the sockets runs in another thread.
       class Single < Threads
         # @see Fibers#run
         def run(app, listeners, around, &ready)

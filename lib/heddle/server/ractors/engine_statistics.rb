@@ -8,7 +8,7 @@ module Heddle
       EngineStatistics = Data.define(:requests, :rejected, :answers, :rejections, :durations, :latencies, :latency_sum,
                                      :spent, :endpoints, :slowest, :spooled, :body_disk_used, :websockets, :gone) do
         # @param engine [HTTP::Engine]
-        # @param gone [Integer] the number of clients that left before their response was complete
+        # @param gone [Integer] {Log#gone}
         # @return [EngineStatistics]
         def self.of(engine, gone) = new(**(members - [:gone]).to_h { |name| [name, engine.public_send(name)] }, gone:)
 

@@ -91,7 +91,7 @@ module Heddle
           end
         end
 
-        # Draws an arrow to a wait from the request that caused it, or else from a stall.
+        # Draws an arrow that ends at a wait, and begins at the code that caused the wait: another fiber's, or a stall.
         def arrow(one, tid)
           if (other = @cause.behind(one))
             from = [other.began, one.began].max
