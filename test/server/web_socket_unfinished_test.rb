@@ -144,6 +144,31 @@ class WebSocketUnfinishedTest < Minitest::Test
     end
   end
 
+  # The socket was paused because its own messages waited, and continues in the loop's next ticks.
+  def test_fiber_that_has_read_what_waited_gets_further_messages_while_those_of_others_wait
+    handler = Busy.new
+    release = Thread::Queue.new
+    app = lambda do |env|
+      next upgrading(handler).call(env) unless env["PATH_INFO"] == "/fiber"
+
+      Heddle::WebSocket.serve(env) do |socket|
+        release.pop
+        socket.write(Array.new(130) { socket.read }.last)
+      end
+    end
+    serving(app, lint: false, websocket_message_limit: SIZE, trusted_proxies: [], websocket_ping: 0) do
+      reader = dial_from("127.0.0.66", "/fiber")
+      130.times { |number| reader.write(2, format("%03d", number)) }
+      until_received(128 * 3)
+      Array.new(2) { busy_from("127.0.0.66", handler) }.each { |client| send_whole(client) }
+      until_received((128 * 3) + (2 * SIZE) + 10)
+      release.close
+
+      assert_equal "129", reader.read.payload
+      handler.allow_all
+    end
+  end
+
   private
 
   def dial_from(address, path = "/")

@@ -305,6 +305,8 @@ static VALUE client_receive(VALUE self, VALUE seconds)
             heddle_push_keep_end(session, self);
             return Qnil;
         }
+        if (session->paused) /* while this fiber waits, the socket need not pause for the handlers of other sockets */
+            heddle_push_set_deadline(session);
         heddle_wait wait = {.slot = &session->wait, .deadline = turn_ends ? 0 : deadline, .part = HEDDLE_SPENT_CLIENT};
         if (heddle_wait_in_slot(session->work.connection->sockets->loop, wait,
                                 "another fiber already waits for this socket's messages") == HEDDLE_WAIT_TIMED_OUT &&
