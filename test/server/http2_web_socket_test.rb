@@ -333,6 +333,36 @@ class Http2WebSocketTest < Minitest::Test
     end
   end
 
+  # Waits when it is asked for its callbacks, as a handler may that loads its code then.
+  class Undecided
+    attr_reader :asked, :decision
+
+    def initialize
+      @asked = Thread::Queue.new
+      @decision = Thread::Queue.new
+    end
+
+    def respond_to_missing?(name, *)
+      @decision.pop if name == :on_open && @asked.push(name)
+      false
+    end
+  end
+
+  def test_client_that_leaves_while_the_handler_is_asked_for_its_callbacks_gets_no_socket
+    handler = Undecided.new
+    serving(upgrading(handler)) do
+      connection = H2WebSocketConnection.new(connect)
+      connection.connect
+      handler.asked.pop(timeout: PATIENCE)
+      connection.close
+      until_statistics { |found| found[:connections] == 0 }
+      handler.decision.close
+      until_statistics { |found| found[:running] == 0 }
+
+      assert_equal 0, server.engine.websockets[:opened]
+    end
+  end
+
   def test_callbacks_run_in_threads
     serving(upgrading(Echo.new), mode: :thread) do
       client = join

@@ -192,7 +192,10 @@ static bool read_socket(VALUE description, socket_fields *into)
            (heddle_deflate_is_available() || !into->deflates);
 }
 
-/* Calls the loader with the handler's class name and state. If the description can't be read, both are nil. */
+/*
+ * Calls the loader with the handler's class name and state. If the description can't be read, both are nil. Returns the
+ * Array for heddle_push_resume.
+ */
 static VALUE call_load(VALUE arguments)
 {
     VALUE description = RARRAY_AREF(arguments, 1), name = Qnil, state = Qnil;
@@ -203,21 +206,24 @@ static VALUE call_load(VALUE arguments)
         memcpy(encoding, fields.encoding.bytes, fields.encoding.size < 64 ? fields.encoding.size : 0);
         state = rb_enc_str_new(fields.state.bytes, (long)fields.state.size, rb_enc_find(encoding));
     }
-    RB_GC_GUARD(description);
-    return rb_funcall(RARRAY_AREF(arguments, 0), rb_intern("load"), 2, name, state);
+    VALUE loaded = rb_funcall(RARRAY_AREF(arguments, 0), rb_intern("load"), 2, name, state);
+    heddle_push_handler handler = heddle_push_examine(rb_ary_entry(loaded, 0), rb_ary_entry(loaded, 1));
+    RB_GC_GUARD(loaded);
+    return rb_ary_new_from_args(5, handler.object, handler.caller, description, handler.socket_class,
+                                INT2FIX(handler.wanted));
 }
 
 /*
- * Returns an Array of the handler, the object that calls the handler, and the description. The handler is nil if the
- * socket must be closed. Returns nil if there is no loader, or if the loader raised (then `*state` is not 0). May block
- * the fiber.
+ * Returns an Array of the handler, the object that calls the handler, the description, the class of the socket and the
+ * handler's callbacks. The handler is nil if the socket must be closed. Returns nil if there is no loader, or if the
+ * loader raised (then `*state` is not 0). May block the fiber.
  */
 VALUE heddle_push_load(heddle_engine *engine, VALUE description, int *state)
 {
     if (!engine->has_object || !engine->websockets.loader)
         return Qnil;
     VALUE loaded = rb_protect(call_load, rb_assoc_new(engine->websockets.loader, description), state);
-    return *state ? Qnil : rb_ary_new_from_args(3, rb_ary_entry(loaded, 0), rb_ary_entry(loaded, 1), description);
+    return *state ? Qnil : loaded;
 }
 
 typedef struct {
@@ -263,14 +269,16 @@ static void report_failure(VALUE callbacks, VALUE handler)
 void heddle_push_resume(heddle_connection *connection, VALUE loaded)
 {
     heddle_engine *engine = heddle_engine_of_connection(connection);
-    VALUE handler = RARRAY_AREF(loaded, 0), description = RARRAY_AREF(loaded, 2), label = Qnil;
+    const heddle_push_handler handler = {RARRAY_AREF(loaded, 0), RARRAY_AREF(loaded, 1), RARRAY_AREF(loaded, 3),
+                                         (uint8_t)FIX2UINT(RARRAY_AREF(loaded, 4))};
+    VALUE description = RARRAY_AREF(loaded, 2), label = Qnil;
     socket_fields fields;
     bool valid = read_socket(description, &fields);
     if (valid && fields.label.size)
         label = rb_str_freeze(rb_str_new(fields.label.bytes, (long)fields.label.size));
     heddle_push_session *session;
-    VALUE client = heddle_push_new_client(engine, &heddle_push_h1_carrier, &heddle_push_frames, handler,
-                                          RARRAY_AREF(loaded, 1), label, &session);
+    VALUE client = heddle_push_new_client(engine, &heddle_push_h1_carrier, &heddle_push_frames, &handler, label,
+                                          &session);
     if (NIL_P(client)) {
         heddle_sockets_close_connection(connection);
         return;
@@ -280,13 +288,13 @@ void heddle_push_resume(heddle_connection *connection, VALUE loaded)
     session->reader->allows_deflate = valid && fields.deflates;
     heddle_push_hold(session); /* because resuming may close the session */
     heddle_connection_start(connection, &heddle_push_protocol, session);
-    resumption resumption = {.session = session, .client = client, .handler = handler, .fields = &fields};
+    resumption resumption = {.session = session, .client = client, .handler = handler.object, .fields = &fields};
     int state = 0;
-    if (!NIL_P(handler))
+    if (!NIL_P(handler.object))
         rb_protect(resume_topics, (VALUE)&resumption, &state);
     if (state)
-        report_failure(RARRAY_AREF(loaded, 1), handler);
-    if (state || NIL_P(handler))
+        report_failure(handler.caller, handler.object);
+    if (state || NIL_P(handler.object))
         heddle_push_begin_close(session, HEDDLE_WEBSOCKET_RESTART, NULL, 0);
     heddle_push_release_hold(session);
     RB_GC_GUARD(client);

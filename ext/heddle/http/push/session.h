@@ -370,12 +370,23 @@ struct heddle_push_handle {
 heddle_push_handle *heddle_push_handle_of(VALUE client);
 /* Copies the close code and the reason to the WebSocket::Session. */
 void heddle_push_keep_end(heddle_push_session *session, VALUE client);
+typedef struct {
+    VALUE object, caller; /* the handler, and the object that calls it (heddle_push_handle) */
+    VALUE socket_class;   /* the class of the WebSocket::Session */
+    uint8_t wanted;       /* the callbacks that the handler has */
+} heddle_push_handler;
+
 /*
- * Makes a session and its WebSocket::Session. When out of memory, returns nil and sets the session to NULL. `label`:
- * see heddle_push_handle.
+ * Asks the handler for its callbacks. A handler that defines respond_to? itself may wait in it, and other fibers may
+ * run. So a connection, stream or session must be looked up afterwards.
+ */
+heddle_push_handler heddle_push_examine(VALUE object, VALUE caller);
+/*
+ * Makes a session and its WebSocket::Session. When out of memory, returns nil and sets the session to NULL. Runs no
+ * code of the application. `label`: see heddle_push_handle.
  */
 VALUE heddle_push_new_client(heddle_engine *engine, const heddle_push_carrier *carrier,
-                             const heddle_push_framing *framing, VALUE handler, VALUE caller, VALUE label,
+                             const heddle_push_framing *framing, const heddle_push_handler *handler, VALUE label,
                              heddle_push_session **session);
 /* Returns the WebSocket::Session of this session. */
 VALUE heddle_push_client(const heddle_push_session *session);

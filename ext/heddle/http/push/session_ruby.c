@@ -175,22 +175,26 @@ static VALUE label_of(VALUE exchange, const heddle_exchange_handle *handle)
     return rb_str_freeze(rb_str_resize(label, RSTRING_LEN(label)));
 }
 
+heddle_push_handler heddle_push_examine(VALUE object, VALUE caller)
+{
+    return (heddle_push_handler){object, caller, class_of_socket(object), callbacks_of(object)};
+}
+
 VALUE heddle_push_new_client(heddle_engine *engine, const heddle_push_carrier *carrier,
-                             const heddle_push_framing *framing, VALUE handler, VALUE caller, VALUE label,
+                             const heddle_push_framing *framing, const heddle_push_handler *handler, VALUE label,
                              heddle_push_session **result)
 {
-    uint8_t wanted = callbacks_of(handler);
     heddle_push_handle *handle;
-    VALUE client = TypedData_Make_Struct(class_of_socket(handler), heddle_push_handle, &client_type, handle);
+    VALUE client = TypedData_Make_Struct(handler->socket_class, heddle_push_handle, &client_type, handle);
     handle->handler = handle->caller = handle->reason = handle->label = handle->farewell = Qnil;
-    RB_OBJ_WRITE(client, &handle->handler, handler);
-    RB_OBJ_WRITE(client, &handle->caller, caller);
+    RB_OBJ_WRITE(client, &handle->handler, handler->object);
+    RB_OBJ_WRITE(client, &handle->caller, handler->caller);
     RB_OBJ_WRITE(client, &handle->label, label);
     heddle_push_session *session = heddle_push_session_new(engine, carrier, framing);
     *result = session;
     if (!session)
         return Qnil;
-    session->wanted = wanted;
+    session->wanted = handler->wanted;
     session->slot = list_client(&engine->websockets, client);
     session->handle = handle;
     handle->session = session;
@@ -213,9 +217,10 @@ const heddle_push_carrier *heddle_push_carrier_of(const heddle_exchange_handle *
  * `logged`, `caller.ended` is called once with the values for the log (summarize_socket). `early`: frames that the
  * client has sent with the request over HTTP/2, a String or nil.
  */
-static VALUE open_websocket(VALUE self, VALUE handler, VALUE caller, VALUE logged, VALUE early, VALUE kind)
+static VALUE open_websocket(VALUE self, VALUE object, VALUE caller, VALUE logged, VALUE early, VALUE kind)
 {
     heddle_exchange_handle *exchange = heddle_exchange_handle_of(self);
+    heddle_push_handler handler = heddle_push_examine(object, caller);
     heddle_exchange_writable_connection(exchange);
     const heddle_push_carrier *carrier = heddle_push_carrier_of(exchange);
     carrier->is_free(exchange); /* called only because it raises if the HTTP/2 stream has ended */
@@ -223,7 +228,7 @@ static VALUE open_websocket(VALUE self, VALUE handler, VALUE caller, VALUE logge
                                                                              : &heddle_push_frames;
     VALUE label = RTEST(logged) ? label_of(self, exchange) : Qnil;
     heddle_push_session *session;
-    VALUE client = heddle_push_new_client(exchange->engine, carrier, framing, handler, caller, label, &session);
+    VALUE client = heddle_push_new_client(exchange->engine, carrier, framing, &handler, label, &session);
     if (!session)
         rb_memerror();
     if (framing->reads_frames)
