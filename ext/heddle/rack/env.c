@@ -94,11 +94,12 @@ typedef struct {
     env_builder *parts;
     const heddle_request_head *head;
     const char *bytes;
-    const heddle_address *remote;
+    heddle_address remote;       /* a copy: report_removed_fields may run when the connection is gone */
     const heddle_address *local; /* NULL: not determined yet */
     heddle_connection *connection;
     bool secure;    /* the connection uses TLS */
     bool forwarded; /* the request may have one of HEDDLE_FORWARDED_FIELDS */
+    bool reports_forwarding; /* one that report_forwarding reports was removed */
 } env;
 
 static VALUE string_of(const env *env, heddle_slice slice)
@@ -157,7 +158,7 @@ static void start_env(env *env)
         rb_hash_aset(env->hash, heddle_env_key.server_name, own_name(env));
     if (!RSTRING_LEN(host.port))
         rb_hash_aset(env->hash, heddle_env_key.server_port, heddle_env_port_of(memory, env->builder, local_of(env)));
-    VALUE client = heddle_env_client_of(memory, env->builder, env->remote);
+    VALUE client = heddle_env_client_of(memory, env->builder, &env->remote);
     if (client != heddle_env_value.loopback)
         rb_hash_aset(env->hash, heddle_env_key.remote_addr, client);
 }
@@ -253,7 +254,7 @@ static void report_forwarding(const env *env)
     if (atomic_exchange(&reported, true))
         return;
     char room[HEDDLE_ADDRESS_ROOM];
-    const char *text = heddle_address_text(env->remote, room);
+    const char *text = heddle_address_text(&env->remote, room);
     report_removed("forwarding", rb_str_new_cstr(text ? text : "a client"));
 }
 
@@ -268,6 +269,15 @@ static void report_underscore(const env *env)
     report_removed("underscore", heddle_env_string(env->bytes + target.start, size));
 }
 
+/* Called last, because a log may let other fibers run, and the connection may be closed meanwhile. */
+static void report_removed_fields(const env *env)
+{
+    if (env->head->dropped)
+        report_underscore(env);
+    if (env->reports_forwarding)
+        report_forwarding(env);
+}
+
 /*
  * If the peer is a trusted proxy, takes the scheme from HEDDLE_FORWARDED_FIELDS. Otherwise removes all of these fields,
  * because Rack and Rails would accept them from any client.
@@ -277,7 +287,7 @@ static void judge_scheme(env *env)
     VALUE proxies = env->parts->proxies;
     if (NIL_P(proxies))
         return;
-    if (heddle_networks_include(proxies, env->remote)) {
+    if (heddle_networks_include(proxies, &env->remote)) {
         heddle_scheme scheme = heddle_forwarded_scheme(env->head, env->bytes);
         if (scheme != HEDDLE_SCHEME_UNKNOWN)
             env->secure = scheme == HEDDLE_SCHEME_HTTPS;
@@ -288,7 +298,7 @@ static void judge_scheme(env *env)
             continue;
         VALUE removed = rb_hash_delete(env->hash, heddle_env_key.fields[id]);
         if (!NIL_P(removed) && (id == HEDDLE_FIELD_FORWARDED || id == HEDDLE_FIELD_X_FORWARDED_PROTO))
-            report_forwarding(env);
+            env->reports_forwarding = true;
     }
 }
 
@@ -306,8 +316,6 @@ static VALUE build_env(env *env)
     add_fields(env);
     if (env->head->upgrade)
         add_protocols(env);
-    if (env->head->dropped)
-        report_underscore(env);
     if (env->forwarded)
         judge_scheme(env);
     if (env->secure)
@@ -331,13 +339,14 @@ VALUE heddle_rack_env(VALUE builder, const heddle_request_head *head, const char
         .builder = builder,
         .head = head,
         .bytes = bytes,
-        .remote = &connection->remote,
+        .remote = connection->remote,
         .connection = connection,
         .secure = connection->secure,
     };
     VALUE hash = build_env(&env);
     if (connection->transport.tls)
         add_client_certificate(hash, connection);
+    report_removed_fields(&env);
     return hash;
 }
 
