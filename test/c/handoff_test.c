@@ -339,6 +339,31 @@ static void each_long_stall_raises_one_alarm(void)
     finish();
 }
 
+static void stall_of_a_worker_begins_with_its_first_blocked_loop(void)
+{
+    static heddle_sockets second;
+    heddle_rescue *later = &second.handoff.rescue;
+    start();
+    scoreboard.slots[1].stuck = 1; /* no worker accepts, so the loops keep their events */
+    second.set.operations = &epoll;
+    second.balance = sockets.balance;
+    heddle_handoff_start(&second);
+    CHECK_EQUAL(0, heddle_handoff_begin(&second, wire[0]));
+    rescue->since = 100;
+    later->since = 200;
+    rescue->on_stuck(rescue);
+    later->on_stuck(later);
+    CHECK_EQUAL(2, scoreboard.slots[0].stuck);
+    CHECK_EQUAL(100, scoreboard.slots[0].stuck_since);
+    rescue->on_recovered(rescue);
+    later->on_recovered(later);
+    later->on_stuck(later);
+    CHECK_EQUAL(200, scoreboard.slots[0].stuck_since);
+    later->on_recovered(later);
+    heddle_handoff_end(&second);
+    finish();
+}
+
 static void connection_stays_while_the_socket_is_full_and_is_sent_later(void)
 {
     start();
@@ -461,6 +486,8 @@ int main(int argc, char **argv)
     check_run("handoff", "no connection is handed off while no worker accepts",
               no_connection_is_handed_off_while_no_worker_accepts);
     check_run("handoff", "each long stall raises one alarm, unless Ruby collects", each_long_stall_raises_one_alarm);
+    check_run("handoff", "a worker's stall begins with its first blocked loop",
+              stall_of_a_worker_begins_with_its_first_blocked_loop);
     check_run("handoff", "a connection stays while the socket is full, and is sent later",
               connection_stays_while_the_socket_is_full_and_is_sent_later);
     check_run("handoff", "a connection stays when no process reads the socket",

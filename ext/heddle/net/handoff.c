@@ -282,7 +282,8 @@ static void publish_stuck(heddle_sockets *sockets, bool stuck)
     if (stuck) {
         if (handoff->rescue.label) /* the slot shows the label of the request that blocks the process */
             HEDDLE_SCOREBOARD_SET(slot->label, handoff->rescue.label);
-        HEDDLE_SCOREBOARD_SET(slot->stuck_since, handoff->rescue.since);
+        if (atomic_load(&slot->stuck) == 0) /* the first of the process's loops; one watch thread serves all of them */
+            HEDDLE_SCOREBOARD_SET(slot->stuck_since, handoff->rescue.since);
     }
     if (atomic_fetch_add(&slot->stuck, stuck ? 1 : -1) == 1 && !stuck)
         HEDDLE_SCOREBOARD_SET(slot->label, 0);

@@ -71,7 +71,7 @@ typedef struct {
     _Atomic uint32_t stuck; /* how many of its loops are blocked */
     /* hash of the label (method and path without IDs) of the request that blocks the worker; 0: none, or unknown */
     _Atomic uint32_t label;
-    _Atomic int64_t stuck_since; /* when a loop of the worker last got blocked, CLOCK_MONOTONIC in ns */
+    _Atomic int64_t stuck_since; /* since when at least one of its loops is blocked, CLOCK_MONOTONIC in ns */
     _Atomic uint32_t open;       /* how many of its loops have listeners */
     _Atomic uint32_t reserve;    /* its rank among the reserves (standby workers), 1 or more; 0: it is not a reserve */
     _Atomic uint64_t body_disk;  /* how many bytes of request bodies it has on disk */
