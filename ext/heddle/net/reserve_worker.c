@@ -87,7 +87,7 @@ static void schedule_check(heddle_sockets *sockets, int64_t time)
     heddle_timer_heap_remove(&sockets->loop->timers, timer);
     timer->fn = check_again;
     timer->deadline = time;
-    /* if there is no memory for the timer, the next notification leads to a check */
+    /* if there is no memory for the timer, the next notification leads to a check, and vice versa */
     heddle_timer_heap_push(&sockets->loop->timers, timer);
 }
 
@@ -109,7 +109,7 @@ void heddle_reserve_check(heddle_sockets *sockets)
         schedule_check(sockets, due);
     else if (reserve->serves)
         schedule_check(sockets, now + HEDDLE_RESERVE_CHECK_INTERVAL);
-    else if (sockets->connections)
+    else if (sockets->connections || !sockets->balance.notification.armed)
         schedule_check(sockets, now + HEDDLE_RESERVE_RETURN_INTERVAL);
 }
 
