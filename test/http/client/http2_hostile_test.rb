@@ -99,9 +99,10 @@ class ClientHTTP2HostileTest < ClientCase
     assert_rejected "HEADERS es+eh 1 :status=103"
     assert_rejected "HEADERS es+eh 1 :status=200 :path=/"
     assert_rejected "HEADERS es+eh 1 x=1 :status=200"
-    assert_rejected "HEADERS es+eh 1 :status=200 connection=close"
+    assert_rejected "HEADERS es+eh 1 :status=200 connection=close", says: /a field such as Connection/
     assert_rejected "HEADERS es+eh 1 :status=200 Upper=case"
-    assert_rejected "HEADERS eh 1 :status=200", "HEADERS eh 1 :status=200"
+    assert_rejected "HEADERS eh 1 :status=200", "HEADERS eh 1 :status=200", says: /pseudo-header field/
+    assert_rejected "HEADERS eh 1 :status=200", "HEADERS eh 1 x=1", says: /trailers don't end/
     assert_rejected "HEADERS es+eh 1 :status=200 content-length=5"
     assert_rejected "HEADERS eh 1 :status=200 content-length=5", "DATA es 1 \"four\""
     assert_rejected "HEADERS eh 1 :status=200 content-length=3", "DATA es 1 \"four\""

@@ -181,7 +181,9 @@ void heddle_h2_take_response(heddle_h2_session *session, heddle_h2_stream *strea
         return;
     }
     if (block->malformed || (trailers && !ended)) {
-        heddle_h2_fail_stream_because(session, id, HEDDLE_H2_PROTOCOL_ERROR, "the response's fields are malformed");
+        heddle_h2_fail_stream_because(session, id, HEDDLE_H2_PROTOCOL_ERROR,
+                                      block->malformed ? block->malformed
+                                                       : "the response's trailers don't end its stream");
         return;
     }
     int status = trailers ? 0 : read_status(block);
