@@ -202,6 +202,12 @@ class AccountTest < Minitest::Test
     assert_equal 1, found[:waits][:sleep]
   end
 
+  def test_part_that_is_not_a_wait_is_rejected
+    error = assert_raises(ArgumentError) { Heddle::Account.wait_for(Heddle::Account::PROXY) { flunk } }
+
+    assert_match(/\Apart 0 of a time account is not a wait \(known: 1 to \d+\)\z/, error.message)
+  end
+
   def test_a_thread_counts_what_it_computes_and_what_adapters_name
     %i[thread single].each do |mode|
       found = nil

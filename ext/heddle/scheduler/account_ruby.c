@@ -283,8 +283,9 @@ static VALUE end_reason(VALUE data)
 static VALUE account_wait_for(VALUE self, VALUE part)
 {
     int number = NUM2INT(part);
-    if (number < 0 || number >= HEDDLE_SPENT_PARTS)
-        rb_raise(rb_eArgError, "unknown part %d of a time account (known: 0 to %d)", number, HEDDLE_SPENT_PARTS - 1);
+    if (number <= 0 || number >= HEDDLE_SPENT_PARTS) /* 0, the time in a proxy, comes before the request */
+        rb_raise(rb_eArgError, "part %d of a time account is not a wait (known: 1 to %d)", number,
+                 HEDDLE_SPENT_PARTS - 1);
     heddle_loop *loop = heddle_accounting ? heddle_loop_current() : NULL;
     heddle_fiber *fiber = loop ? loop->current : NULL;
     if (!loop && is_counted(thread_share))
