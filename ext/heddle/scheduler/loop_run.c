@@ -12,7 +12,6 @@ typedef struct {
      */
     heddle_fiber *outer;
     VALUE outer_fiber;
-    bool outer_running;
     bool watched; /* this run has acquired the heartbeat */
 } loop_run;
 
@@ -55,9 +54,7 @@ static VALUE run_ticks(VALUE data)
 static void leave_run(loop_run *run)
 {
     heddle_loop *loop = run->loop;
-    heddle_loop_state next = run->outer_running ? HEDDLE_LOOP_RUNNING
-                             : loop->selector   ? HEDDLE_LOOP_OPEN
-                                                : HEDDLE_LOOP_UNOPENED;
+    heddle_loop_state next = loop->selector ? HEDDLE_LOOP_OPEN : HEDDLE_LOOP_UNOPENED;
     if (!heddle_loop_is_closed(loop) && loop->state != next)
         heddle_loop_enter(loop, next);
 }
@@ -87,7 +84,6 @@ void heddle_loop_run_until(heddle_loop *loop, heddle_park *park)
                     .until = park,
                     .outer = loop->current,
                     .outer_fiber = loop->fiber,
-                    .outer_running = heddle_loop_is_running(loop),
                     .watched = watched};
     loop->fiber = rb_fiber_current();
     heddle_loop_enter(loop, HEDDLE_LOOP_RUNNING);

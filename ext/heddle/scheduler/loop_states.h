@@ -7,7 +7,6 @@
  *   UNOPENED    OPEN       the loop is first used, or is first used in a forked child: the calling thread opens the
  *                          selector, and owns the loop from then on
  *   OPEN        RUNNING    heddle_loop_run is called, or a fiber waits while nothing runs the loop
- *   RUNNING     RUNNING    a run begins while the loop runs already
  *   RUNNING     OPEN       the run ends
  *   RUNNING     UNOPENED   a forked child notices the fork during a run; or a run ends in a forked child that has not
  *                          opened a selector
@@ -29,6 +28,5 @@ typedef enum {
 HEDDLE_TRANSITIONS(heddle_loop_may_enter,
     [HEDDLE_LOOP_UNOPENED] = 1 << HEDDLE_LOOP_OPEN | 1 << HEDDLE_LOOP_RUNNING | 1 << HEDDLE_LOOP_CLOSED,
     [HEDDLE_LOOP_OPEN] = 1 << HEDDLE_LOOP_UNOPENED | 1 << HEDDLE_LOOP_RUNNING | 1 << HEDDLE_LOOP_CLOSED,
-    [HEDDLE_LOOP_RUNNING] = 1 << HEDDLE_LOOP_UNOPENED | 1 << HEDDLE_LOOP_OPEN | 1 << HEDDLE_LOOP_RUNNING |
-        1 << HEDDLE_LOOP_CLOSED,
+    [HEDDLE_LOOP_RUNNING] = 1 << HEDDLE_LOOP_UNOPENED | 1 << HEDDLE_LOOP_OPEN | 1 << HEDDLE_LOOP_CLOSED,
     [HEDDLE_LOOP_CLOSED] = 0)
