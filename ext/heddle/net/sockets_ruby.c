@@ -170,8 +170,9 @@ static VALUE sockets_stop_listening(VALUE self)
 /*
  * call-seq: accept_rest -> nil
  *
- * Accepts all connections that wait in the kernel's queues, whatever the load is, and then stops accepting. Called
- * before the listening sockets are closed, because that would also close the connections in their queues.
+ * Accepts the connections that wait in the kernel's queues, up to max_connections but whatever the load is, and then
+ * stops accepting. Called before the listening sockets are closed, because that would also close the connections in
+ * their queues.
  */
 static VALUE sockets_accept_rest(VALUE self)
 {

@@ -22,8 +22,8 @@ module Heddle
 
         private
 
-        # Transient tasks belong to the root task, which cancels them when all other tasks have ended. If no root task
-        # runs, as in a loop that was not started by Heddle.run, they belong to the detached tasks.
+        # Transient tasks belong to the root task, which cancels them when only background tasks are left. If no root
+        # task runs, as in a loop that was not started by Heddle.run, they belong to the detached tasks.
         def loop_scope(context)
           root = context.root
           root && !root.ended? ? root : context.detached_tasks

@@ -1,8 +1,8 @@
 /*
- * Frames without end for the reader of WebSockets (http/websocket/frame_reader.c, deflate.c), in pieces of any size. Half of
- * the streams are sound: each message, ping and pong must come out as it went in. In the others some bytes are changed:
- * then no memory may be touched that is not the reader's (ASan), limits must hold, text must be UTF-8, and a reader that
- * has failed must stay failed.
+ * Frames without end for the reader of WebSockets (http/websocket: frame_reader.c, permessage_deflate.c), in pieces of
+ * any size. Half of the streams are sound: each message, ping and pong must come out as it went in. In the others some
+ * bytes are changed: then no memory may be touched that is not the reader's (ASan), limits must hold, text must be
+ * UTF-8, and a reader that has failed must stay failed.
  *
  *   frames COUNT SEED
  */
