@@ -83,10 +83,10 @@ module Heddle
         def begin_at(state)
           epoch, offset, follows = History.state
           before = [state.oldest - 1, state.count - RECENT].max
-          known = follows && epoch == state.epoch
-          History.begin(state.epoch, before) if !known || offset < state.oldest - 1
+          continues = follows && epoch == state.epoch && offset >= state.oldest - 1
+          History.begin(state.epoch, before) unless continues
           @epoch = state.epoch
-          @offset = @appended = known && offset >= state.oldest - 1 ? offset : before
+          @offset = @appended = continues ? offset : before
           mark_ready if @offset >= state.count
           @goal = @counted = state.count
         end
