@@ -10,9 +10,9 @@ module Heddle
                  text: "addresses for metrics, health checks and commands: unix:path, tcp://host:port or off; may be " \
                        "repeated",
                  reason: "Set it when a monitoring system reads metrics over TCP, or two servers share a folder",
-                 details: "The default socket is tmp/heddle-control.sock if there is a folder tmp that not all users " \
-                          "may write to, otherwise a socket in a folder for the user's temporary files. Only the " \
-                          "server's user may open the socket. Over TCP, only metrics and health checks are " \
+                 details: "The default socket is tmp/heddle-control.sock if the server's user, but not every user, " \
+                          "may write to the folder tmp. Otherwise it is in a folder for the user's temporary files. " \
+                          "Only the server's user may open the socket. Over TCP, only metrics and health checks are " \
                           "available. See [Observability](observability.md)."),
       Option.new(name: :health_paths, unit: :list, argument: "PATHS", none: "off", default: %w[/up],
                  default_words: "/up, and Rails' config.silence_healthcheck_path",
