@@ -127,7 +127,7 @@ module Heddle
         end
 
         # Called from C the first time that a call is queued because all offload threads are busy. The caller's fiber
-        # must not wait here, so another fiber reports it. Not called again, nor in a child that is forked later.
+        # must not wait here, so another fiber reports this. Not called again, nor in a child that is forked later.
         def threads_used_up(scheduler)
           limit = Offload.threads[:limit]
           scheduler.spawn(-> { Events.report(:offload_threads_exhausted, limit:) })

@@ -4,8 +4,8 @@ require "heddle/autoloads"
 require "heddle/http"
 
 module Heddle
-  # Builds the env of a request, and sends what the application returns, as the Rack specification 3.2 defines. This
-  # needs no gem `rack`, because the specification uses only Ruby's own classes.
+  # Builds the env of a request, and sends what the application returns, as the Rack specification 3.2 defines. The
+  # gem `rack` is not needed, because the specification uses only Ruby's own classes.
   #
   # @api private
   module Rack

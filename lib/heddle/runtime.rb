@@ -154,7 +154,7 @@ module Heddle
     # @yield [Scope]
     # @return what the block returns
     def shield(&block)
-      raise ArgumentError, "Heddle.shield needs a block: the code that runs to its end" unless block
+      raise ArgumentError, "Heddle.shield needs a block: the code to protect from cancellation" unless block
       return yield unless Fiber.current_scheduler.is_a?(Scheduler)
 
       Concurrency::Shield.new(current_task("Heddle.shield", block)).run(&block)
@@ -264,8 +264,8 @@ module Heddle
       scheduler.is_a?(Scheduler) ? scheduler.without_preemption(&block) : yield
     end
 
-    # Loads all files of the runtime. Call it before you start the first Ractor, because a Ractor of Ruby 3.3 can't load
-    # files.
+    # Loads all files for tasks and databases, which would otherwise be loaded at their first use. Call it before you
+    # start the first Ractor, because a Ractor of Ruby 3.3 can't load files.
     #
     # @return [nil]
     def eager_load

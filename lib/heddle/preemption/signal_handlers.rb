@@ -42,8 +42,8 @@ module Heddle
       end
       private_constant :Setting
 
-      # Prepended to Kernel itself, where the method is private. This module has a name, because it appears in the
-      # ancestors of every object.
+      # Prepended to Kernel itself, where `trap` is private. This module has a name, because it appears in the ancestors
+      # of every object's class.
       PrivateSetting = Setting.clone
       PrivateSetting.send(:private, :trap)
       private_constant :PrivateSetting

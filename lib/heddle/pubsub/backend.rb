@@ -23,7 +23,7 @@ module Heddle
       #
       # @!attribute epoch [String]
       # @!attribute count [Integer] the offset of the last message
-      # @!attribute oldest [Integer] the offset of the oldest stored message of this epoch
+      # @!attribute oldest [Integer] the offset of the oldest stored message of this epoch; `count` + 1 if there is none
       State = Data.define(:epoch, :count, :oldest)
 
       # A message stored in the backend.
@@ -44,7 +44,7 @@ module Heddle
       # @return [String] a new random epoch
       def self.new_epoch = Array.new(12) { LETTERS[SecureRandom.random_number(LETTERS.size)] }.join
 
-      # @return [String] the address without its password
+      # @return [String] the address without user name and password
       attr_reader :to_s
 
       # @param url [String] "redis://…", "rediss://…", "postgres://…" or "postgresql://…". Its parameter `name` is the

@@ -22,7 +22,7 @@ module Heddle
 
       # A thread may write this many bytes of content before it waits until the loop has sent them.
       AHEAD = 65_536
-      # After this many seconds the loop sends a head, even if the thread has not written content yet.
+      # After this many seconds the loop sends a held head, even if the thread has not written content yet.
       HEAD_DELAY = 0.02
       # Work for the loop, and the queue for its result. The queue is nil if the thread does not wait for the result.
       # `aside`: the work may wait, so it runs in its own fiber.

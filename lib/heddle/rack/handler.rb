@@ -89,8 +89,8 @@ module Heddle
         env["rack.input"] = StreamedInput.new(reader.body)
       end
 
-      # Closes the body, and logs a violation. Not needed for a response that C has sent, because it has no body to
-      # close.
+      # Closes the body, and logs a violation ({HTTP::Response#violation}). Not needed for a response that C has sent,
+      # because such a response has no body to close.
       def end_response(exchange, answer)
         close_body(exchange, answer) if answer
         report_violation(exchange) if exchange.response?

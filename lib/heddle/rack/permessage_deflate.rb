@@ -3,7 +3,7 @@
 module Heddle
   module Rack
     # Negotiates permessage-deflate in a WebSocket's handshake (RFC 7692, section 7.1). In both directions, each message
-    # is compressed without the context of earlier ones, with a window of 32 KiB.
+    # is compressed without the context of earlier ones. The window is 32 KiB; a client may use a smaller one.
     module PermessageDeflate
       # The accepted extension. A server may set both parameters even if the client has not offered them.
       ANSWER = "permessage-deflate; server_no_context_takeover; client_no_context_takeover"

@@ -85,7 +85,7 @@ module Heddle
         # @param stored [Integer] minimum number of messages that the stream keeps
         # @raise [LostError] if Redis can't be reached; {#open}, {#publish} and {#read} raise this error, too
         def initialize(url, name, stored)
-          # With equal text in braces, Redis Cluster keeps all keys on one node.
+          # The text in braces is the same in all keys, so that Redis Cluster keeps them on one node.
           @state = "{#{name}}:state"
           @stream = "{#{name}}:stream"
           @publisher = "{#{name}}:publisher:"
