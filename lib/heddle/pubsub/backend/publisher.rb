@@ -103,7 +103,7 @@ module Heddle
         def attempt(batch)
           open
           if @unanswered && @unanswered != @epoch
-            raise UnreachableError, "the backend's reply was lost, and the backend was restarted or replaced since"
+            raise UnreachableError, "the backend's reply was lost, and the backend has been restarted or replaced since"
           end
 
           @connection.publish(@epoch, @id, @number, batch.map { |entry| [entry.topic, entry.data] })
