@@ -87,7 +87,7 @@ module Heddle
       Option.new(name: :worker_memory_limit, unit: :bytes, default: 0, range: 0..(1 << 50),
                  example: 'worker_memory_limit "600m"',
                  text: "replace a worker that uses more memory than this; with 0, replace the largest worker when " \
-                       "all processes together use more than the option memory_limit",
+                       "all processes together exceed the option memory_limit",
                  reason: "Set it to replace workers earlier",
                  details: "Heddle measures the proportional share (PSS): memory that several workers share is " \
                           "divided among them. Each worker's limit is up to a tenth below this option, so that not " \

@@ -10,7 +10,7 @@ module Heddle
         auto: "auto or a whole number", bytes: "a number of bytes such as 65536, 64k or 1g", count: "a whole number",
         list: "one or more words", path: "a path", rate: "a number of bytes such as 65536, 64k or 1g",
         seconds: "a number of seconds", share: "a share such as 0.1", switch: "on or off",
-        url: "an address such as redis://localhost", word: "a word"
+        url: "memory, or an address such as redis://localhost", word: "a word"
       }.freeze
       # The placeholder of a value in the help.
       ARGUMENTS = { auto: "NUMBER", bytes: "SIZE", count: "NUMBER", path: "FILE", rate: "SIZE",
