@@ -69,6 +69,34 @@ class ConnectionLimitTest < Minitest::Test
     assert_equal 1, said
   end
 
+  def test_new_connection_is_answered_while_others_send_one_request_after_another
+    serving(text, max_connections: 2, lint: false) do
+      busy = Array.new(2) { connect }
+      busy.each { |socket| socket.write(GET) && read_answer(socket) }
+      other = connect
+      other.write(GET)
+      last = ask_until_readable(busy, other)
+
+      assert_match(%r{\AHTTP/1.1 200}, read_answer(other))
+      assert_match(/^connection: close\r$/i, last)
+      [*busy, other].each(&:close)
+    end
+  end
+
+  # Asks over these connections without a pause until the other one has an answer, or for ten seconds.
+  # @return [String] the last response
+  def ask_until_readable(busy, other)
+    kept, last, deadline = busy.dup, nil, now + 10
+    until other.wait_readable(0) || now > deadline
+      kept.reject! do |socket|
+        socket.write(GET)
+        last = read_answer(socket)
+        last.match?(/^connection: close\r$/i)
+      end
+    end
+    last
+  end
+
   def test_idle_http2_connection_gets_goaway_before_it_is_closed_for_a_new_one
     serving(text, max_connections: 1, lint: false) do
       client = H2Client.new(connect)

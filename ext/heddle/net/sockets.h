@@ -92,6 +92,7 @@ struct heddle_sockets {
 
     /* open connections; those for which runners serve work items now; the maximum number of connections, 0: no limit */
     size_t connections, running, max_connections;
+    size_t room_wanted; /* connections to close after their response, because clients wait and none was idle */
     VALUE proxies; /* the Heddle::Net::Networks of proxies, whose connections are not counted by address; or Qnil */
     heddle_address_share by_address[HEDDLE_ADDRESS_BUCKETS]; /* the index is a hash of the address with a secret key */
     uint64_t refused; /* connections that were closed because their address had too many */
@@ -407,8 +408,9 @@ int heddle_sockets_detach(heddle_connection *connection);
 void heddle_sockets_shutdown_idle(heddle_sockets *sockets, int64_t age);
 /*
  * Closes the connections that have waited longest for a request, so that new ones can be accepted. If no connection
- * waits for a request, closes those whose clients have done nothing for the longest time in a handshake, a request or a
- * response. WebSockets and event streams are closed last, because their clients would reconnect at once.
+ * waits for a request, sets `room_wanted`, and closes those whose clients have done nothing for the longest time in a
+ * handshake, a request or a response. WebSockets and event streams are closed last, because their clients would
+ * reconnect at once.
  */
 void heddle_sockets_close_longest_idle(heddle_sockets *sockets);
 void heddle_sockets_close(heddle_sockets *sockets);

@@ -334,7 +334,10 @@ static bool may_discard_body(const heddle_engine *engine, const heddle_h1 *h1)
 bool heddle_h1_may_persist(const heddle_connection *connection)
 {
     const heddle_engine *engine = heddle_engine_of_connection(connection);
-    return !engine->draining && !connection->sockets->leaving && may_discard_body(engine, heddle_h1_of(connection));
+    /* a client that pipelines would lose the requests that it has already sent */
+    bool makes_room = connection->sockets->room_wanted && !heddle_bytes_left(&connection->input);
+    return !engine->draining && !connection->sockets->leaving && !makes_room &&
+           may_discard_body(engine, heddle_h1_of(connection));
 }
 
 void heddle_h1_complete_response(heddle_connection *connection, bool reusable, int status)
@@ -345,6 +348,8 @@ void heddle_h1_complete_response(heddle_connection *connection, bool reusable, i
     heddle_engine_count_response(engine, h1->exchange, status);
     /* The connection stays open even if the server has begun to stop, because the response's head has promised that. */
     reusable = reusable && !connection->error && may_discard_body(engine, h1);
+    if (!reusable && connection->sockets->room_wanted)
+        connection->sockets->room_wanted--;
     /*
      * The spool (the body's file) stops counting against the disk limit now. The next request may need that room before
      * the runner has released this exchange.
