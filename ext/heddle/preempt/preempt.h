@@ -10,8 +10,9 @@
  * - Ruby also handles interrupts within a switch of fibers, before it reads the value that the switch passes. A second
  *   switch at that point would lose the value of an Enumerator, or the exception of Fiber#raise. So a hook, which Ruby
  *   calls after that point, records the target of each switch. If the recorded target is not the current fiber, then
- *   either a switch is under way, or Ruby has not called the hook. In both cases the job does nothing, unless the
- *   frames show Ruby code that is not a signal handler within a switch (see is_switching in preempt.c).
+ *   either a switch is under way, or Ruby has not called the hook. Then the job looks at the frames. It preempts
+ *   only if Ruby code runs and no frame further out is a switch, because a signal handler may run within a switch (see
+ *   is_switching in preempt.c).
  * - Ruby runs all triggered jobs one after another, and a job that preempts returns only when the fiber continues. So
  *   the job's first run only triggers the job again. The other jobs, such as finalizers, run before its second run,
  *   which preempts.
@@ -28,8 +29,8 @@
 bool heddle_exception_deliver(heddle_loop *loop, VALUE exception);
 
 /*
- * Makes the fiber raise the exception at its next wait, unless the fiber already has another one to raise there. The
- * exception of a Timeout.timeout that has expired is raised earlier if the fiber is preempted before.
+ * Makes the fiber raise the exception at its next wait, unless the fiber already has another one to raise there. If it
+ * is the exception of an expired Timeout.timeout, and the fiber is preempted before that wait, it is raised there.
  */
 void heddle_exception_postpone(heddle_fiber *fiber, VALUE exception);
 

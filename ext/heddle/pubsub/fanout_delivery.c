@@ -47,8 +47,8 @@ void heddle_fanout_deliver_reset(heddle_subscriber *subscriber, uint64_t offset)
 }
 
 /*
- * If too much output waits for the client, applies the subscriber's policy and returns true. Then the message must not
- * be delivered, and the subscriber may be freed.
+ * If too much output waits for the client, applies the subscriber's policy and returns true. Then the caller must
+ * not deliver the message, nor use the subscriber, which may have been freed.
  */
 static bool apply_policy_if_full(heddle_subscriber *subscriber, const heddle_message *message)
 {

@@ -12,7 +12,7 @@ typedef struct {
      */
     heddle_fiber *outer;
     VALUE outer_fiber;
-    bool watched; /* this run has acquired the heartbeat */
+    bool watched; /* this run has begun to watch the loop (heddle_loop_begin_watch), so it must end that */
 } loop_run;
 
 static VALUE repeat_ticks(VALUE data)

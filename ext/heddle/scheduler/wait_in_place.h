@@ -1,7 +1,7 @@
 #pragma once
 
 /*
- * Waits in place: waits that block the whole loop instead of switching to another fiber. Ruby code must wait in place
+ * A wait in place blocks the whole loop instead of switching to another fiber. Ruby code must wait in place
  * if a library that is listed as not re-entrant has called it (a callback). The thread waits as it would without a
  * scheduler: other threads run, other fibers don't.
  */

@@ -150,7 +150,7 @@ module Heddle
                       "<; starting another {delay:delay}>",
         worker_killed: "killing {role} {worker}< (pid {pid})>: {reason}<, with {requests:request} unanswered>",
         worker_memory_exceeded: "replacing {role} {worker}< (pid {pid})>: it uses {memory:MiB} of memory " \
-                                "(worker_memory_limit {limit:MiB} minus up to a tenth)",
+                                "(its limit is worker_memory_limit, {limit:MiB}, minus up to a tenth)",
         worker_not_started: "worker {worker} can't be started now: {reason}",
         worker_requests: "{role} {worker}< (pid {pid})> was serving {running}",
         workers_limited: "running {workers:worker} instead of {wanted}: to run more, restart the server (heddle " \

@@ -65,7 +65,7 @@ module Heddle
         wrong = allowed_origins.find { |origin| !origin.match?(ORIGIN) }
         return allowed_origins.empty? ? nil : allowed_origins unless wrong
 
-        raise ConfigurationError, "allowed_origins (#{source(:allowed_origins)}) must be origins such as " \
+        raise ConfigurationError, "allowed_origins (#{source(:allowed_origins)}) must be same, or origins such as " \
                                   "https://example.com, or *, but has #{wrong.inspect}"
       end
 

@@ -87,8 +87,8 @@ class ClusterMemoryGuardTest < Minitest::Test
     check(guard, 0)
 
     assert_equal [[0, fleet.workers.first]], fleet.started
-    assert_equal ["replacing worker 0: it uses 900 MiB of memory (worker_memory_limit 600 MiB minus up to " \
-                  "a tenth)"], @lines
+    assert_equal ["replacing worker 0: it uses 900 MiB of memory (its limit is worker_memory_limit, 600 MiB, " \
+                  "minus up to a tenth)"], @lines
     fleet.workers.first.state[0] = :starting
     check(guard, 10)
 

@@ -23,7 +23,7 @@ class ClusterMemoryLimitTest < Minitest::Test
     wait_until { workers }
     load = self.load(kept: 1, fresh: 1)
     grown = served.get("/grow")["x-worker"].to_i
-    wait_for(/replacing worker \d \(pid #{grown}\): it uses \d+ MiB .* \(worker_memory_limit 150 MiB/)
+    wait_for(/replacing worker \d \(pid #{grown}\): it uses \d+ MiB .* \(its limit is worker_memory_limit, 150 MiB,/)
     wait_until("it does not end") { !alive?(grown) }
     load.stop
 

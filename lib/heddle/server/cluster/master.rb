@@ -29,8 +29,8 @@ module Heddle
         attr_reader :folder
         # @return [ProtectionSwitch]
         attr_reader :protection
-        # @return [Control::Cluster, nil] answers the requests that arrive at the control sockets, on their thread; nil:
-        #   not set yet
+        # @return [Control::Cluster, nil] answers the requests of `heddle status` and the like, on a thread of its own;
+        #   nil: not set yet
         attr_accessor :control
 
         # @param configuration [Configuration]
@@ -136,8 +136,8 @@ module Heddle
           # report their end as unexpected.
           fleet.workers.each { |worker| fleet.retire(worker, @stopping) unless worker.pid }
           @mold_supervisor.stop
-          # The connections in the kernel's queue can only be served by the last process that has the socket open. That
-          # must be a worker, so the molds have to end first.
+          # Until the last process closes the socket, the kernel queues new connections, and only a worker accepts them.
+          # So the molds, which have the socket open, too, must end first.
           retire_workers if @mold_spawner.empty? || now
         end
 
