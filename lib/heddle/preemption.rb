@@ -38,9 +38,9 @@ module Heddle
       def prepare = SignalHandlers.install
 
       # @api private
-      # Called from C in a fiber that was preempted when an exception for it arrived. The exception is a pending
-      # interrupt of the thread, because Thread.handle_interrupt delays it. Raises the exception here, so that no other
-      # fiber of the thread raises it.
+      # Called from C in a fiber that continues: an exception for it arrived while it was preempted. The exception is a
+      # pending interrupt of the thread, because Thread.handle_interrupt delays it. Raises the exception here, so that
+      # no other fiber of the thread raises it.
       def raise_delivered(exception)
         return unless Thread.pending_interrupt?(exception.class)
 

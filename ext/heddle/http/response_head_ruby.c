@@ -448,7 +448,7 @@ void Init_heddle_response_head(VALUE http)
 
     /*
      * Raised when a response of the application can't be sent as HTTP, for example because a header contains a line
-     * end. No part of the response was sent.
+     * end. If the body is at fault, a part of the response may have been sent; otherwise nothing was.
      */
     invalid_response = rb_define_class_under(http, "InvalidResponseError", rb_eStandardError);
     rb_include_module(invalid_response, rb_path2class("Heddle::Error"));

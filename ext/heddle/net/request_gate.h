@@ -8,8 +8,8 @@
  * - All requests that have begun have ended.
  * - At the end of a tick, after the loop has polled, no fiber is ready whose request has begun and is within its
  *   quantum (quantum.h). So all begun requests wait for something, or have computed for longer than most requests do.
- *   Requests that have waited for their clients do not count. Otherwise many clients that read at the same time would
- *   keep the gate closed.
+ *   A fiber that is ready because its wait for the client has ended does not count. Otherwise many clients that read
+ *   at the same time would keep the gate closed.
  * - The gate has been closed for HEDDLE_GATE_TIMEOUT. Without this timeout it could stay closed: CPU time counts
  *   towards the quantum only when a time slice is used up, so requests with many short waits may never use up their
  *   quantum, and one of them may be ready whenever the loop polls.

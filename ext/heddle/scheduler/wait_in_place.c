@@ -31,8 +31,8 @@ bool heddle_must_call_in_place(heddle_loop *loop)
     if (!heddle_native_callbacks_pinned(loop, &frame))
         return false;
     /*
-     * If the function that the library has called is one of Heddle's replacements of Ruby's functions, the library
-     * itself makes the native call, and not Ruby code in its callback.
+     * If the library has called one of Heddle's replacements of Ruby's functions, the library itself makes the native
+     * call. Otherwise it has called back Ruby code, which makes the call.
      */
     const heddle_library *called = frame.called ? heddle_code_map_find(frame.called) : NULL;
     if (called && called->kind == HEDDLE_CODE_HEDDLE)

@@ -39,8 +39,8 @@ module Heddle
 
       # Restores the subscriptions of a new connection.
       # @param connection [ActionCable::Connection::Base]
-      # @param topics [Topics] this method must be called in the block of its {Topics#resume}, because the socket still
-      #   has its subscriptions to these streams
+      # @param topics [Topics] call this method in the block of its {Topics#resume}, where streams are only noted: the
+      #   socket is still subscribed to them
       # @param subscriptions [Hash{String => Array<String>}] see {of}
       # @return [void]
       def self.subscribe(connection, topics, subscriptions)

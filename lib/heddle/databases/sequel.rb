@@ -153,10 +153,12 @@ module Heddle
         #   was killed
         def settling?(connection) = postgresql?(connection) && Postgresql.settling?(connection)
 
-        # With PostgreSQL, first ends a query or pipeline mode that the connection's last user has left.
+        # With PostgreSQL, first ends the query that the connection's last user left running, and the pipeline mode that
+        # it did not end.
         #
         # @param connection [Object]
-        # @return [Boolean] whether it is open, here and on the server, and no query runs
+        # @return [Boolean] whether another fiber can use it: it is open, here and on the server, no query runs, and
+        #   its prepared statements are known
         def fit?(connection)
           return fit_for_postgresql?(connection) if postgresql?(connection)
 

@@ -14,7 +14,8 @@ module Heddle
       attr_reader :status
       # @return [Float, nil] seconds from the beginning of the exchange until the head was made
       attr_reader :begun_after
-      # @return [String, nil] how the content's length differs from the announced length; nil: no difference was found
+      # @return [String, nil] how the content differs from what the head announces: its length, or a missing last
+      #   chunk; nil: no difference was found
       attr_reader :violation
 
       # @param exchange [Exchange]
