@@ -328,20 +328,20 @@ class DatagramTest < Minitest::Test
   end
 
   def test_wrong_arguments_are_named
-    { -> { Heddle::Net::DatagramSocket.bind("localhost", 0) } => /"localhost" is not an IP address, such/,
+    { -> { Heddle::Net::DatagramSocket.bind("localhost", 0) } => /"localhost" is not an IP address: write/,
       -> { Heddle::Net::DatagramSocket.bind("127.0.0.1", 0, max_size: 0) } =>
         /max_size 0 is invalid: it must be 1 to 65535/,
-      -> { Heddle::Net::DatagramSocket.bind("", 0) } => /"" is not an IP address, such/,
-      -> { Heddle::Net::DatagramSocket.bind("<any>", 0) } => /"<any>" is not an IP address, such/,
+      -> { Heddle::Net::DatagramSocket.bind("", 0) } => /"" is not an IP address: write/,
+      -> { Heddle::Net::DatagramSocket.bind("<any>", 0) } => /"<any>" is not an IP address: write/,
       -> { Heddle::Net::DatagramSocket.bind("127.0.0.1", 65_536) } => /port 65536 is invalid: it must be 0 to 65535/,
-      -> { Heddle::Net::DatagramSocket.bind("::1%nowhere", 0) } => /"::1%nowhere" is not an IP address, such/,
-      -> { Peer.new("192.0.2.1:99", 53) } => /"192.0.2.1:99" is not an IP address, such/,
-      -> { Peer.new("[::1]:7", 53) } => /"\[::1\]:7" is not an IP address, such/,
-      -> { Peer.new("1.2.3.4\0junk", 53) } => /"1.2.3.4\\u0000junk" is not an IP address, such/,
-      -> { Peer.new("1" * 100, 53) } => /"1{100}" is not an IP address, such/,
+      -> { Heddle::Net::DatagramSocket.bind("::1%nowhere", 0) } => /"::1%nowhere" is not an IP address: write/,
+      -> { Peer.new("192.0.2.1:99", 53) } => /"192.0.2.1:99" is not an IP address: write/,
+      -> { Peer.new("[::1]:7", 53) } => /"\[::1\]:7" is not an IP address: write/,
+      -> { Peer.new("1.2.3.4\0junk", 53) } => /"1.2.3.4\\u0000junk" is not an IP address: write/,
+      -> { Peer.new("1" * 100, 53) } => /"1{100}" is not an IP address: write/,
       -> { Peer.new("127.0.0.1", -1) } => /port -1 is invalid: it must be 0 to 65535/,
       -> { Peer.new("127.0.0.1", 2**70) } => /port #{2**70} is invalid: it must be 0 to 65535/,
-      -> { Peer.new("localhost", 1) } => /"localhost" is not an IP address, such/,
+      -> { Peer.new("localhost", 1) } => /"localhost" is not an IP address: write/,
       -> { Peer.new("127.0.0.1", 65_536) } => /port 65536 is invalid: it must be 0 to 65535/ }.each do |call, message|
       assert_match message, assert_raises(ArgumentError, &call).message
     end

@@ -46,7 +46,7 @@ module Heddle
           Peer.new(address.to_s.sub(/%[^%]+\z/, ""), port) # without a zone: fe80::1, not fe80::1%eth0
           Addrinfo.getaddrinfo(address, port, nil, :DGRAM, nil, Socket::AI_NUMERICHOST).first
         rescue SocketError
-          raise ArgumentError, "#{address.inspect} is not an IP address, such as 192.0.2.1 or 2001:db8::1"
+          raise ArgumentError, "#{address.inspect} is not an IP address: write it like 192.0.2.1 or 2001:db8::1"
         end
 
         def report_own_address(socket, local)

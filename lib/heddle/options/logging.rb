@@ -24,8 +24,8 @@ module Heddle
                           "written to the standard error."),
       Option.new(name: :account, unit: :list, argument: "PATHS", none: "off", default: %w[on],
                  example: 'account "/checkout", "/admin"',
-                 text: "measure what requests spend their time on: off, on, or a list of paths (measures all requests, " \
-                       "and also reports the times of these in the header Server-Timing)",
+                 text: "measure what requests spend their time on: off, on, or a list of paths (measures all " \
+                       "requests, and also reports the times of these in the header Server-Timing)",
                  reason: "Set it to a path to see in the browser why requests for it are slow",
                  details: "With paths, all requests are measured, as with on. A path includes all paths below it; / " \
                           "stands for all requests. Server-Timing reveals details of the server to clients. See [Why " \
