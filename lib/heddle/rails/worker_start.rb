@@ -2,9 +2,9 @@
 
 module Heddle
   module Rails
-    # Makes `rails server` start workers if they are configured. Before the application is loaded, this process becomes
-    # the master of `heddle serve`. A master never loads the application itself, so that a reload can replace the
-    # application. Prepended to Rails::Server.
+    # Makes `rails server` start workers if they are configured, except in development and test. Before the application
+    # is loaded, this process becomes the master of `heddle serve`. A master never loads the application itself, so that
+    # a reload can replace the application. Prepended to Rails::Server.
     module WorkerStart
       COMMAND = File.expand_path("../../../exe/heddle", __dir__)
       private_constant :COMMAND
