@@ -61,6 +61,33 @@ class AsyncReactorTest < Minitest::Test
     RUBY
   end
 
+  def test_run_once_waits_for_one_event
+    assert_equal "[:first, :second, false]\n", script(<<~RUBY)
+      log = []
+      reactor = Async::Reactor.new
+      [[:first, 0.01], [:second, 0.02]].each { |name, seconds| reactor.async { sleep seconds; log << name } }
+      turns = 0
+      turns += 1 while reactor.run_once
+      p [*log, turns > 10]
+    RUBY
+  end
+
+  def test_run_once_returns_at_an_event_at_its_limit_and_when_interrupted
+    assert_equal "[[:done], [:done], [:done]]\n", script(<<~RUBY)
+      log = []
+      reactor = Async::Reactor.new
+      reactor.async { sleep 0.01; log << :done }
+      reactor.async { sleep 10; log << :late }
+      logs = [20, 0.01, nil].map do |limit|
+        Thread.new { loop { Thread.pass; reactor.interrupt } } unless limit
+        reactor.run_once(limit)
+        log.dup
+      end
+      reactor.close
+      p logs
+    RUBY
+  end
+
   # It would wait forever; without other fibers that is a DeadlockError.
   def test_a_heddle_task_or_a_plain_fiber_that_asked_for_its_task_keeps_no_loop_running
     assert_equal "[:task, :fiber, :cancelled]\n", script(<<~RUBY)

@@ -273,6 +273,24 @@ static VALUE scheduler_park(int argc, VALUE *argv, VALUE self)
 }
 
 /*
+ * call-seq: tick(timeout) -> nil
+ *
+ * If the loop does not run, runs it for one tick: runs the ready fibers, and if none is ready then, waits until an
+ * event occurs or +timeout+ seconds have passed. Fibers that the event has made ready run in the next tick.
+ */
+static VALUE scheduler_tick(VALUE self, VALUE limit)
+{
+    int64_t timeout = heddle_parse_limit(limit);
+    heddle_park park;
+    heddle_park_enter(heddle_loop_get(self), &park);
+    park.one_tick = true;
+    if (timeout >= 0)
+        heddle_park_set_deadline(&park, heddle_deadline_after(timeout));
+    heddle_park_wait_and_leave(&park);
+    return Qnil;
+}
+
+/*
  * call-seq: yield -> nil
  *
  * Lets the other fibers that are ready run, then returns. Ruby >= 4.0 calls this hook where a pending signal can't be
@@ -293,5 +311,6 @@ void heddle_define_block_hooks(VALUE scheduler_class)
     rb_define_method(scheduler_class, "kernel_sleep", scheduler_kernel_sleep, -1);
     rb_define_method(scheduler_class, "yield", scheduler_yield, 0);
     rb_define_method(scheduler_class, "park", scheduler_park, -1);
+    rb_define_method(scheduler_class, "tick", scheduler_tick, 1);
     rb_define_method(scheduler_class, "unpark", scheduler_unpark, 1);
 }

@@ -22,6 +22,8 @@ static VALUE repeat_ticks(VALUE data)
     if (run->until) {
         do {
             heddle_loop_tick(loop);
+            if (run->until->one_tick)
+                heddle_park_wake(run->until);
             /*
              * The fiber that runs the loop has called fork without a block. In the child it has no job left and waits
              * for another one, but no fiber remains that could give it one. So this process, which the program should

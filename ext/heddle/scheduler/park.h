@@ -29,6 +29,7 @@ struct heddle_park {
     bool woken;     /* the wait was ended */
     bool timed_out; /* the wait was ended by its deadline */
     bool switched_away;      /* the fiber has switched away and not come back */
+    bool one_tick; /* the loop, which does not run yet, wakes the park after its first tick */
     bool idle;   /* the fiber is idle: it does not keep the loop running */
     bool blocked;   /* the fiber waits in the hook block or kernel_sleep; the hook unblock can end this wait */
     /* the hook unblock has ended the wait; Ruby has woken only this fiber for the unlocked mutex or the pushed item */

@@ -43,19 +43,23 @@ module Heddle
         task
       end
 
-      # Runs the loop for one tick.
+      # Waits until an event occurs, and runs the fibers that are ready. Returns earlier if {interrupt} is called.
       #
-      # @param timeout [Numeric, nil] maximum seconds to wait for an event; nil: 0
+      # @param timeout [Numeric, nil] maximum seconds to wait; nil: no maximum
       # @return [Boolean] false: no task was left, and the loop did not run
       def run_once(timeout = nil)
         cancel if finished?
         return false unless children?
 
-        @scheduler.park(timeout || 0)
+        @waiting = Fiber.current
+        @scheduler.tick(timeout)
+        @scheduler.yield
         true
+      ensure
+        @waiting = nil
       end
 
-      # Makes {run} return. Any thread may call it.
+      # Makes {run} or {run_once} return. Any thread may call it.
       def interrupt
         @interrupted = true
         wake
