@@ -223,6 +223,14 @@ class DNSClientTest < Minitest::Test
     end
   end
 
+  def test_options_without_name_servers_raise
+    [{ timeout: 1 }, { attempts: 1, rotate: true }, { unknown: 1 }].each do |options|
+      error = assert_raises(ArgumentError) { DNS::Client.new(**options) }
+
+      assert_equal "#{options.keys.join(", ")}: allowed only together with name servers", error.message
+    end
+  end
+
   def test_an_invalid_question_raises_with_its_name
     client = DNS::Client.new("127.0.0.1")
 

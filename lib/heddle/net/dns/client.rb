@@ -26,22 +26,25 @@ module Heddle
         CHECKING_DISABLED = Message::FLAGS[:checking_disabled]
 
         # @param servers [Array<String>] numeric addresses, each with `:port` unless the port is 53; without an address,
-        #   the client takes the servers from resolv.conf, which then replaces `timeout`, `attempts` and `options`, too
-        # @param timeout [Numeric] seconds to wait for the response of a server
-        # @param attempts [Integer] maximum number of attempts for each server
+        #   the client takes the servers and their options from resolv.conf
         # @param cache_size [Integer] approximate maximum bytes of cached answers; 0: cache nothing
         # @param min_ttl [Integer] minimum seconds to cache an answer, even if its TTL is lower
         # @param max_ttl [Integer] maximum seconds to cache an answer
-        # @param options [Hash] `rotate:` (each lookup starts with a random server), `use_vc:` (TCP only)
-        # @param configuration [#value, nil] replaces `servers`, `timeout`, `attempts` and `options`; #value returns a
+        # @param options [Hash] only with `servers`: `timeout:` (seconds to wait for a server's response, default 5),
+        #   `attempts:` (maximum number for each server, default 2), `rotate:` (each lookup starts with a random
+        #   server), `use_vc:` (TCP only)
+        # @param configuration [#value, nil] replaces `servers` and `options`; #value returns a
         #   {Resolver::Configuration}
         # @param clock [#call, nil] returns seconds of a monotonic clock
-        # @raise [ArgumentError] when a server is not a numeric address
-        def initialize(*servers, timeout: 5, attempts: 2, cache_size: CACHE_SIZE, min_ttl: 0, max_ttl: Cache::MAX_TTL,
-                       configuration: nil, clock: nil, **options)
+        # @raise [ArgumentError] when a server is not a numeric address, and for options without servers
+        def initialize(*servers, cache_size: CACHE_SIZE, min_ttl: 0, max_ttl: Cache::MAX_TTL, configuration: nil,
+                       clock: nil, **options)
+          raise ArgumentError, "#{options.keys.join(", ")}: allowed only together with name servers" if
+            servers.empty? && options.any?
+
           @clock = clock || -> { MonotonicClock.now }
           nameservers = servers.map { |server| endpoint(server) } if servers.any?
-          options = { timeout: Arguments.limit("timeout:", timeout), attempts:, **options }
+          Arguments.limit("timeout:", options[:timeout])
           @configuration = configuration ||
                            Resolver::Configuration.source(Resolver::RESOLV_CONF, nameservers, options)
           @cache = Cache.new(cache_size, @clock, min_ttl:, max_ttl:)
