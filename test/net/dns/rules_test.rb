@@ -230,6 +230,16 @@ class DNSRulesTest < Minitest::Test
     end
   end
 
+  def test_an_answer_that_is_not_an_address_raises_an_argument_error
+    { A: ["999.0.2.1", "::1", 5], AAAA: ["192.0.2.1", "::g", "fe80::1%lo", "::/64", 5] }.each do |type, wrong|
+      wrong.each do |text|
+        error = assert_raises(ArgumentError, text.to_s) { DNS::Record.of("a.test", type, 60, text) }
+
+        assert_match(/#{Regexp.escape(text.inspect)} is not an IPv[46] address such as /, error.message)
+      end
+    end
+  end
+
   def test_a_ttl_has_31_bits
     [-1, 2**31, 1.5, nil].each do |ttl|
       assert_raises(ArgumentError) { DNS::Record.of("a.test", :A, ttl, "192.0.2.1") }

@@ -133,7 +133,7 @@ class DNSServerTest < Minitest::Test
 
   def test_an_error_of_the_program_is_servfail_and_is_reported
     errors = Thread::Queue.new
-    program = ->(query) { query.type == :A ? raise("planned") : query.answer("no address") }
+    program = ->(query) { query.type == :A ? raise("planned") : query.answer(DNS::Data::AAAA.new("none")) }
     serving(program, on_error: ->(error, query) { errors.push([error.class, query.name]) }) do |dns|
       assert_equal :SERVFAIL, dns.ask("a.test", :A).rcode
       assert_equal [RuntimeError, "a.test"], errors.pop

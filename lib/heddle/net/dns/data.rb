@@ -11,14 +11,16 @@ module Heddle
         # IPv4 address (RFC 1035, section 3.4.1).
         A = ::Data.define(:address) do
           def self.read(reader, length) = new(AddressText.from_bytes(Data.sized(reader, length, 4)))
-          def write(writer) = writer.raw(AddressText.ipv4_bytes(address))
+          def write(writer) = writer.raw(bytes)
+          def bytes = AddressText.ipv4_bytes(address)
           def to_s = address
         end
 
         # IPv6 address (RFC 3596).
         AAAA = ::Data.define(:address) do
           def self.read(reader, length) = new(AddressText.from_bytes(Data.sized(reader, length, 16)))
-          def write(writer) = writer.raw(AddressText.ipv6_bytes(address))
+          def write(writer) = writer.raw(bytes)
+          def bytes = AddressText.ipv6_bytes(address)
           def to_s = address
         end
 
@@ -159,7 +161,11 @@ module Heddle
           return value if value.is_a?(kind) || value.is_a?(Opaque)
           return TXT.of(value) if kind == TXT
 
-          kind.new(*value)
+          data = kind.new(*value)
+          data.bytes if [A, AAAA].include?(kind) # raises unless it is such an address
+          data
+        rescue MalformedError => e
+          raise ArgumentError, e.message
         rescue ArgumentError
           raise ArgumentError, "#{value.inspect} is not data for a #{type} record, which has the fields " \
                                "#{kind.members.join(", ")}"
