@@ -24,11 +24,11 @@ module Heddle
           return WebMockAdapter.head(@stubbed).tap { called(@stubbed, false) } if @stubbed
           raise ::WebMock::NetConnectNotAllowedError, @signature unless ::WebMock.net_connect_allowed?(@signature.uri)
 
-          super
+          super.tap { |head| @real = WebMockAdapter.response(head) if ::WebMock::CallbackRegistry.any_callbacks? }
         end
 
         def read_all(limit)
-          return super unless @stubbed
+          return super.tap { |body| received(body) && received(nil) } unless @stubbed
 
           body = @stubbed.body.to_s.b
           return body if body.bytesize <= limit
@@ -37,7 +37,7 @@ module Heddle
         end
 
         def read_piece
-          return super unless @stubbed
+          return super.tap { |piece| received(piece) } unless @stubbed
 
           body = @read ? "" : @stubbed.body.to_s.b
           @read = true
@@ -45,6 +45,16 @@ module Heddle
         end
 
         private
+
+        # Collects a real response's body for the callbacks, which are called when it is complete.
+        # @param piece [String, nil] nil: the body is complete
+        def received(piece)
+          return unless (response = @real)
+          return response.body += piece if piece
+
+          @real = nil
+          called(response, true)
+        end
 
         def called(response, real)
           ::WebMock::CallbackRegistry.invoke_callbacks({ lib: :heddle, real_request: real }, @signature, response)
@@ -81,6 +91,13 @@ module Heddle
 
         # @param source [#read, #each]
         def whole(source) = source.respond_to?(:read) ? source.read : source.each.to_a.join
+
+        # @param head [H1::ReceivedResponse, H2::ReceivedResponse]
+        # @return [WebMock::Response] still without a body
+        def response(head)
+          headers = head.fields.each_slice(2).group_by(&:first).transform_values { |pairs| pairs.map(&:last) }
+          ::WebMock::Response.new(status: [head.status, head.reason.to_s], headers:, body: "".b)
+        end
 
         # @param response [WebMock::Response]
         # @return [StubbedHead]

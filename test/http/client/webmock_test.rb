@@ -15,6 +15,7 @@ class WebMockTest < ClientCase
 
   def teardown
     WebMock.reset!
+    WebMock.reset_callbacks
     WebMock.allow_net_connect!
     Heddle::HTTP::WebMockAdapter.disable!
     super
@@ -53,5 +54,27 @@ class WebMockTest < ClientCase
     server = serve { |socket, _| socket.write(hello) }
 
     assert_equal "hello", Heddle::HTTP.get(server.url).body
+  end
+
+  def test_callbacks_get_real_responses_with_their_bodies
+    WebMock.allow_net_connect!
+    server = serve { |socket, _| socket.write(hello) }
+    seen = []
+    WebMock.after_request(real_requests_only: true) { |request, response| seen << [request.method, response] }
+    Heddle::HTTP.get(server.url)
+    Client.default.stream(:get, server.url) { |response| response.each.to_a }
+
+    assert_equal([[:get, 200, "hello"]] * 2, seen.map { |name, response| [name, response.status[0], response.body] })
+    assert_equal "5", seen.last.last.headers["Content-Length"]
+  end
+
+  def test_callbacks_for_real_requests_are_not_called_for_stubs
+    seen = []
+    WebMock.after_request(real_requests_only: true) { seen << :real }
+    WebMock.after_request { seen << :any }
+    stub_request(:get, "http://a.example/").to_return(body: "stubbed")
+    Heddle::HTTP.get("http://a.example/")
+
+    assert_equal [:any], seen
   end
 end
