@@ -146,6 +146,33 @@ class ConnectionLimitTest < Minitest::Test
     end
   end
 
+  # The client with the first body has sent nothing for longer, but has just got its response.
+  def test_time_of_the_application_is_no_pause_of_a_client_whose_body_was_left_unread
+    asked = Thread::Queue.new
+    release = Thread::Queue.new
+    app = lambda do |env|
+      release.pop if env["REQUEST_METHOD"] == "POST" && asked << env
+      [200, {}, []]
+    end
+    serving(app, max_connections: 2, stream_bodies: %w[all], body_grace: 300, body_timeout: 300, lint: false) do
+      answered = connect
+      answered.write("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
+      asked.pop(timeout: PATIENCE)
+      pausing = connect
+      pausing.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n1234")
+      until_silent_for(0.8) { nil }
+      release.close
+
+      assert_match(%r{\AHTTP/1.1 200}, read_answer(answered))
+      assert_match(%r{\AHTTP/1.1 200}, answer_of_new_connection)
+      assert_nil read_answer(pausing)
+      answered.write("0\r\n\r\n#{GET}")
+
+      assert_match(%r{\AHTTP/1.1 200}, read_answer(answered))
+      [answered, pausing].each(&:close)
+    end
+  end
+
   # Of a record of 512 bytes.
   CLIENT_HELLO = ["160301020001000001fc0303"].pack("H*").freeze
   PROXY = "PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n"

@@ -227,7 +227,8 @@ static void finish_exchange(heddle_connection *connection, bool reusable)
         heddle_connection_flush_later(connection);
         h1->pipelined = 0;
         heddle_h1_enter(h1, HEDDLE_H1_DISCARD);
-        h1->body_deadline = heddle_body_first_deadline(heddle_engine_of_connection(connection), heddle_clock_coarse());
+        h1->body_heard = heddle_clock_coarse(); /* the client may have waited for the response */
+        h1->body_deadline = heddle_body_first_deadline(heddle_engine_of_connection(connection), h1->body_heard);
         h1->taken = 0;
         heddle_h1_parse_buffered(connection);
     }

@@ -44,7 +44,7 @@ typedef struct {
     uint32_t seen;   /* bytes of an incomplete head that were already parsed */
     int64_t head_began; /* when the first bytes of an incomplete head were received; all times: CLOCK_MONOTONIC, ns */
     int64_t body_deadline; /* see heddle_body_next_deadline; the time for writing to the body's file is added */
-    int64_t body_heard;    /* when the last bytes of the body were received */
+    int64_t body_heard;    /* when the last bytes of the body were received, or the response ended before them */
     int64_t writing_since; /* when the writing of a part of the body to its file began */
     uint64_t taken;  /* bytes of the body that were received; in the stage LINGER, discarded bytes */
     int64_t left;    /* bytes of the body that are still to come; or HEDDLE_CHUNKED_BODY, HEDDLE_NO_BODY */
