@@ -23,7 +23,7 @@ module Heddle
     NEEDED = %i[schedule completed! failed! cancelled! finish!].freeze
     # Prefixes of the gems whose code expects fiber switches only where it waits. Heddle does not preempt this code,
     # because a switch between two lines of it could corrupt the gems' lists.
-    COOPERATIVE = %w[async async- protocol- io-endpoint- io-event- io-stream-].freeze
+    COOPERATIVE = %w[async- protocol- io-endpoint- io-event- io-stream-].freeze
     private_constant :NEEDED, :COOPERATIVE
 
     class << self

@@ -16,6 +16,12 @@ class AsyncPreemptionTest < Minitest::Test
     assert_empty others_that_ran_beside(File.join(FOLDER, "planted.rb"), within: SLICE * 50)
   end
 
+  def test_code_of_another_gem_whose_name_begins_alike_is_preempted
+    path = File.join(Gem.path.first, "gems/async_example-1.0/lib/planted.rb")
+
+    assert_equal [:other], others_that_ran_beside(path, within: LIMIT / 2)
+  end
+
   def test_application_code_in_an_async_task_is_preempted
     assert_equal [:other], others_that_ran_beside("/srv/app/planted.rb", within: LIMIT / 2)
   end
