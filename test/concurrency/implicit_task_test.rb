@@ -90,6 +90,19 @@ class ImplicitTaskTest < Minitest::Test
     end
   end
 
+  def test_state_of_an_implicit_task_tells_whether_its_fiber_runs
+    with_plain_scheduler do
+      in_fiber do
+        Heddle.scope do
+          task = Heddle::Task.current
+
+          assert_equal :running, task.state
+          assert_equal :waiting, Heddle.async { task.state }.value
+        end
+      end
+    end
+  end
+
   def test_plain_fibers_run_in_heddle_run_and_it_waits_for_them
     log = []
     in_loop do

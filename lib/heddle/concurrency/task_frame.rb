@@ -108,7 +108,7 @@ module Heddle
       def state
         return @state unless @state == :running
 
-        @scheduler.current.equal?(self) && Fiber.current_scheduler.equal?(@scheduler) ? :running : :waiting
+        @scheduler.current_fiber.equal?(@fiber) && Fiber.current_scheduler.equal?(@scheduler) ? :running : :waiting
       end
 
       # Did another fiber wait for the task when it ended, and so receive its error?
