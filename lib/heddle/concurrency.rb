@@ -101,6 +101,10 @@ module Heddle
         file ? "#{File.basename(file)}:#{line}" : "task"
       end
 
+      # @param fiber [Fiber, nil]
+      # @return [Array<String>] the innermost line first; empty if the fiber has not begun, or has ended
+      def backtrace(fiber) = (fiber.backtrace if fiber&.alive?) || []
+
       # @return [Boolean] whether this line of a backtrace is Heddle's own code
       def own_line?(line) = line.start_with?(OWN_PREFIX)
 

@@ -66,6 +66,7 @@ class ActiveRecordTasksTest < Minitest::Test
   def test_a_fiber_that_is_not_a_task_and_has_them_all_gets_an_error_at_once
     assert_match(/all 3 connections of the pool primary .+ at \S+_program\.rb:\d+, .+ waits at \S+_program\.rb:\d+\./,
                  seen["plain"])
+    assert_includes seen["plain"], ". Return the connection to the pool before such a wait, or make the pool larger"
     assert_operator seen["plain_took"], :<, 30, "the time limit for a check-out is 60 s"
   end
 

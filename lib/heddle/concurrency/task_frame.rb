@@ -136,7 +136,7 @@ module Heddle
       # @return [TaskFrame, nil] the task below which the task tree shows this one; nil: the task of its scope
       def shown_below = nil
 
-      def backtrace = @fiber&.alive? ? @fiber.backtrace || [] : []
+      def backtrace = Concurrency.backtrace(@fiber)
 
       def failure
         super if @failures

@@ -42,7 +42,7 @@ module Heddle
     end
 
     def add_plain_fiber(out, fiber, state)
-      add(out, 0, "fiber #{fiber.object_id}", [state, "not a task"], fiber.alive? ? fiber.backtrace || [] : [])
+      add(out, 0, "fiber #{fiber.object_id}", [state, "not a task"], Concurrency.backtrace(fiber))
       implicit_task = @context.implicit_task(fiber)
       add_children(out, implicit_task, 0) if implicit_task
     end

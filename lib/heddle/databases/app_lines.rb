@@ -13,10 +13,6 @@ module Heddle
       private_constant :LIBRARIES, :BLOCKS, :UNKNOWN
 
       class << self
-        # @param fiber [Fiber]
-        # @return [Array<String>] the innermost line first
-        def backtrace(fiber) = (fiber.backtrace if fiber.alive?) || []
-
         # @param lines [Array<String>] a backtrace
         # @return [String] file and line of the application's innermost frame
         def innermost(lines) = find(lines) || UNKNOWN

@@ -174,19 +174,19 @@ module Heddle
       end
 
       def message(waiter, count, slot)
-        lines = AppLines.backtrace(slot.fiber)
+        lines = Concurrency.backtrace(slot.fiber)
         "deadlock: all #{count} connections of the pool #{name} are in use by tasks that wait for the task that " \
-          "requests a connection at #{AppLines.innermost(AppLines.backtrace(waiter.fiber))}. One of them was checked " \
-          "out at #{checked_out(slot, lines)}, and its task waits at #{AppLines.innermost(lines)}. Check out the " \
-          "connection outside the transaction, or make the pool larger"
+          "requests a connection at #{AppLines.innermost(Concurrency.backtrace(waiter.fiber))}. One of them was " \
+          "checked out at #{checked_out(slot, lines)}, and its task waits at #{AppLines.innermost(lines)}. Return " \
+          "the connection to the pool before such a wait, or make the pool larger"
       end
 
       def warn_of_nesting(waiter, slots)
         return if @state.warned || (own = slots.find { |slot| waiter.blocks?(slot) }).nil?
 
         @state.warned = true
-        Events.report(:pool_nested_checkout, pool: name, place: AppLines.innermost(AppLines.backtrace(waiter.fiber)),
-                                             checked_out: checked_out(own, AppLines.backtrace(own.fiber)))
+        Events.report(:pool_nested_checkout, pool: name, place: AppLines.innermost(Concurrency.backtrace(waiter.fiber)),
+                                             checked_out: checked_out(own, Concurrency.backtrace(own.fiber)))
         nil
       end
 

@@ -55,7 +55,7 @@ module Heddle
 
       def report(slot, checkouts, now)
         slot.reported = true
-        lines = AppLines.backtrace(slot.fiber)
+        lines = Concurrency.backtrace(slot.fiber)
         Pool::HeldWhileWaiting.report(checkouts.name, now - slot.since, checkouts.checked_out(slot, lines),
                                       AppLines.innermost(lines), checkouts.advice(slot))
       end

@@ -65,15 +65,14 @@ module Heddle
         # @param fiber [Fiber]
         # @return [String] file and line where the fiber waits
         def waits_at(fiber)
-          line = backtrace(fiber).find { |one| !Concurrency.own_line?(one) && !one.start_with?("<internal:") }
+          lines = Concurrency.backtrace(fiber)
+          line = lines.find { |one| !Concurrency.own_line?(one) && !one.start_with?("<internal:") }
           line ? line[/\A.*?:\d+/] : "an unknown place"
         end
 
         private
 
-        def listening?(fiber) = backtrace(fiber).any? { |line| line.match?(LISTENING) }
-
-        def backtrace(fiber) = (fiber.backtrace if fiber.alive?) || []
+        def listening?(fiber) = Concurrency.backtrace(fiber).any? { |line| line.match?(LISTENING) }
       end
     end
   end
