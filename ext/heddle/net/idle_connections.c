@@ -96,15 +96,9 @@ static void close_for_others(heddle_sockets *sockets, heddle_connection *connect
         heddle_sockets_close_idle(connection);
 }
 
-static size_t find_closes_a_turn(const heddle_sockets *sockets)
-{
-    size_t most = sockets->max_connections / HEDDLE_CLOSES_A_TURN + 1;
-    return most < HEDDLE_CLOSES_A_TURN ? most : HEDDLE_CLOSES_A_TURN;
-}
-
 /*
  * Finds some of the connections that have waited longest according to `find_since`, and closes those without unread
- * input. Returns how many were found.
+ * input. If none is found, busy ones have to make room (room_wanted). Returns how many were found.
  */
 static size_t close_longest(heddle_sockets *sockets, int64_t (*find_since)(const heddle_connection *))
 {
@@ -112,7 +106,9 @@ static size_t close_longest(heddle_sockets *sockets, int64_t (*find_since)(const
         int64_t since;
         uint64_t identity;
     } longest[HEDDLE_CLOSES_A_TURN];
-    size_t most = find_closes_a_turn(sockets), count = 0;
+    size_t most = sockets->max_connections / HEDDLE_CLOSES_A_TURN + 1, count = 0;
+    if (most > HEDDLE_CLOSES_A_TURN)
+        most = HEDDLE_CLOSES_A_TURN;
     int64_t latest = heddle_clock_coarse() - HEDDLE_LEAST_IDLE;
     for (uint32_t i = 0; i < sockets->slot_count; i++) {
         heddle_connection *connection = sockets->slots[i].connection;
@@ -125,6 +121,8 @@ static size_t close_longest(heddle_sockets *sockets, int64_t (*find_since)(const
         longest[at].since = since;
         longest[at].identity = heddle_sockets_identity(sockets, connection);
     }
+    if (count == 0)
+        sockets->room_wanted = most;
     for (size_t i = 0; i < count; i++) {
         heddle_connection *connection = heddle_sockets_at(sockets, longest[i].identity);
         if (connection)
@@ -135,8 +133,6 @@ static size_t close_longest(heddle_sockets *sockets, int64_t (*find_since)(const
 
 void heddle_sockets_close_longest_idle(heddle_sockets *sockets)
 {
-    bool found_idle = close_longest(sockets, find_idle_since) > 0;
-    sockets->room_wanted = found_idle ? 0 : find_closes_a_turn(sockets);
-    if (!found_idle && close_longest(sockets, find_transit_heard_at) == 0)
+    if (close_longest(sockets, find_idle_since) == 0 && close_longest(sockets, find_transit_heard_at) == 0)
         close_longest(sockets, find_heard_at);
 }
