@@ -45,7 +45,7 @@ bool heddle_balance_blocks_a_worker(const heddle_sockets *of, const heddle_work 
     return false;
 }
 
-bool heddle_admission_reject_full(heddle_sockets *of, heddle_work *work, size_t waiting)
+bool heddle_admission_reject_full(heddle_sockets *of, heddle_work *work, size_t waiting, size_t room)
 {
     return false;
 }

@@ -273,6 +273,25 @@ class AdmissionTest < Minitest::Test
     end
   end
 
+  def test_requests_that_arrive_together_while_the_loop_is_busy_do_not_exceed_the_queue
+    busy = true
+    app = lambda do |env|
+      Thread.pass while busy && env["PATH_INFO"] == "/busy"
+      held.call(env)
+    end
+    serving(app, max_requests: 2, queue_limit: 3, protect: []) do
+      first, *others = Array.new(11) { connect }
+      until_statistics { |found| found[:connections] == 11 }
+      ask(first, "/busy")
+      until_statistics { |found| found[:running] == 1 }
+      others.each { |socket| ask(socket, "/") }
+      busy = false
+      until_statistics { |found| heard(found) == 11 }
+
+      assert_equal [2, 3, 6], server.statistics.values_at(:running, :waiting, :rejected_full)
+    end
+  end
+
   def test_a_request_that_waits_too_long_is_rejected
     serving(held, max_requests: 1, queue_timeout: 0.05) do
       first, second, head, upload = Array.new(4) { connect }

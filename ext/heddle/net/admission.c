@@ -15,18 +15,22 @@ static bool has_its_share(const heddle_sockets *sockets, const heddle_address_sh
 }
 
 /*
- * An item must wait if the limit is reached, or if its address has used up its share. A request must also wait while
- * the gate (request_gate.h) is closed.
+ * Returns how many items of the queue, with this one, may begin now. Returns 0 if the item's address has used up its
+ * share, and for a request while the gate (request_gate.h) is closed. While there is room, a callback is never
+ * rejected, because its rejection closes a WebSocket.
  */
-static bool has_to_wait(heddle_sockets *sockets, const heddle_work *work)
+static size_t find_room(heddle_sockets *sockets, const heddle_work *work)
 {
-    return !heddle_admission_has_room(sockets) || has_its_share(sockets, heddle_address_share_of(work->connection)) ||
-           (sockets->gate.closed && heddle_rounds_list_of(sockets, work) == &sockets->ready);
+    bool request = heddle_rounds_list_of(sockets, work) == &sockets->ready;
+    if (has_its_share(sockets, heddle_address_share_of(work->connection)) || (sockets->gate.closed && request))
+        return 0;
+    size_t room = heddle_admission_room(sockets);
+    return room && !request ? HEDDLE_UNLIMITED_ITEMS : room;
 }
 
-bool heddle_admission_reject_full(heddle_sockets *sockets, heddle_work *work, size_t waiting)
+bool heddle_admission_reject_full(heddle_sockets *sockets, heddle_work *work, size_t waiting, size_t room)
 {
-    size_t limit = sockets->admission.queue_limit;
+    size_t limit = sockets->admission.queue_limit + room;
     const heddle_address_share *share = heddle_address_share_of(work->connection);
     /*
      * An item is also rejected if its address has as many waiting items as the queue has free places, or more. So one
@@ -50,14 +54,14 @@ void heddle_admission_limit_probe(heddle_sockets *sockets, heddle_work *work)
 
 heddle_fate heddle_admission_admit(heddle_sockets *sockets, heddle_work *work)
 {
-    if (work->list || (work->probe ? !sockets->leaving : !has_to_wait(sockets, work)))
+    if (work->list || (work->probe && !sockets->leaving))
         return HEDDLE_ALIVE;
     if (work->probe) {
         work->operations->reject(work, HEDDLE_QUEUE_ENDS);
         return HEDDLE_GONE;
     }
     size_t waiting = heddle_rounds_count_waiting(sockets) - sockets->probes.count;
-    return heddle_admission_reject_full(sockets, work, waiting) ? HEDDLE_GONE : HEDDLE_ALIVE;
+    return heddle_admission_reject_full(sockets, work, waiting, find_room(sockets, work)) ? HEDDLE_GONE : HEDDLE_ALIVE;
 }
 
 void heddle_admission_reject_late(heddle_sockets *sockets, heddle_work *work)
@@ -158,7 +162,7 @@ void heddle_admission_set_limit(heddle_sockets *sockets, size_t limit)
 
 heddle_ready_list *heddle_admission_choose_list(heddle_sockets *sockets)
 {
-    bool room = heddle_admission_has_room(sockets);
+    bool room = heddle_admission_room(sockets);
     if (room && sockets->admission.limit) {
         hold_first(sockets, &sockets->ready);
         hold_first(sockets, &sockets->callbacks);
@@ -200,7 +204,7 @@ void heddle_admission_begin_work(heddle_attachment *attachment)
 {
     heddle_sockets *sockets = HEDDLE_CONTAINER_OF(attachment, heddle_sockets, attachment);
     size_t waiting = heddle_rounds_count_waiting(sockets) - sockets->held.count;
-    bool room = heddle_admission_has_room(sockets), probe = sockets->probes.count;
+    bool room = heddle_admission_room(sockets), probe = sockets->probes.count;
     if (sockets->closed)
         return;
     if (!waiting) {

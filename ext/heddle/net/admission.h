@@ -18,6 +18,8 @@ enum {
     HEDDLE_PROBES_OF_ADDRESS = 32,
 };
 
+#define HEDDLE_UNLIMITED_ITEMS (SIZE_MAX / 2) /* two such numbers can be added */
+
 typedef struct {
     size_t limit;          /* how many items may be served at the same time; 0: no limit */
     size_t queue_limit;    /* how many items may wait */

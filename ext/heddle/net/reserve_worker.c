@@ -9,7 +9,7 @@ bool heddle_reserve_defer(heddle_sockets *sockets, heddle_work *work)
     heddle_reserve *reserve = &sockets->reserve;
     if (!heddle_balance_blocks_a_worker(sockets, work))
         return false;
-    if (!heddle_admission_reject_full(sockets, work, reserve->deferred.count))
+    if (!heddle_admission_reject_full(sockets, work, reserve->deferred.count, 0))
         heddle_ready_list_add(&reserve->deferred, work, false);
     return true;
 }

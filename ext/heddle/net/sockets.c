@@ -316,7 +316,7 @@ void heddle_sockets_start(heddle_sockets *sockets, VALUE object)
     sockets->fork_guard.in_child = in_child;
     sockets->set.connections_fd = sockets->set.listeners_fd = -1;
     sockets->set.sockets = sockets;
-    sockets->admission = (heddle_admission){.queue_limit = SIZE_MAX, .queue_timeout = -1};
+    sockets->admission = (heddle_admission){.queue_limit = HEDDLE_UNLIMITED_ITEMS, .queue_timeout = -1};
     heddle_link_init_head(&sockets->unsent);
     heddle_ready_list_init(&sockets->ready);
     heddle_ready_list_init(&sockets->probes);

@@ -234,20 +234,21 @@ static inline int64_t heddle_add_duration(int64_t time, int64_t duration)
 /* -- admission.c -------------------------------------------------------------------------------------------------- */
 
 /*
- * Returns whether fewer items run than the limit allows. Health checks don't count, nor do items that exceed the share
+ * Returns how many further items the limit allows to run. Health checks don't count, nor do items that exceed the share
  * of their address (`excess_count` of heddle_runners).
  */
-static inline bool heddle_admission_has_room(const heddle_sockets *sockets)
+static inline size_t heddle_admission_room(const heddle_sockets *sockets)
 {
     const heddle_runners *runners = &sockets->runners;
-    return sockets->admission.limit == 0 ||
-           runners->serving_count - runners->probing_count - runners->excess_count < sockets->admission.limit;
+    size_t limit = sockets->admission.limit ? sockets->admission.limit : HEDDLE_UNLIMITED_ITEMS;
+    size_t begun = runners->serving_count - runners->probing_count - runners->excess_count;
+    return begun < limit ? limit - begun : 0;
 }
 
 /* Returns whether a request may begin in this tick. */
 static inline bool heddle_admission_open(const heddle_sockets *sockets)
 {
-    return heddle_admission_has_room(sockets) &&
+    return heddle_admission_room(sockets) &&
            heddle_gate_admits(&sockets->gate, sockets->runners.serving_count, sockets->loop->statistics.ticks);
 }
 
@@ -297,9 +298,11 @@ void heddle_admission_limit_probe(heddle_sockets *sockets, heddle_work *work);
 HEDDLE_FATE heddle_admission_admit(heddle_sockets *sockets, heddle_work *work);
 /*
  * Rejects the item if the queue, which has `waiting` items, is full. Also rejects the item if its address has at least
- * as many waiting items as the queue has free places. Returns true if the item was rejected.
+ * as many waiting items as the queue has free places. `room` of the waiting items may begin now, so the queue has as
+ * many more places. Returns true if the item was rejected.
  */
-HEDDLE_MUST_CHECK bool heddle_admission_reject_full(heddle_sockets *sockets, heddle_work *work, size_t waiting);
+HEDDLE_MUST_CHECK bool heddle_admission_reject_full(heddle_sockets *sockets, heddle_work *work, size_t waiting,
+                                                    size_t room);
 /* Rejects an item that has waited for too long. */
 HEDDLE_LAST_USE void heddle_admission_reject_late(heddle_sockets *sockets, heddle_work *work);
 /* Called just before the item is served. Rejects it if its client has left. Returns true if it was rejected. */
@@ -408,7 +411,7 @@ int heddle_sockets_detach(heddle_connection *connection);
 void heddle_sockets_shutdown_idle(heddle_sockets *sockets, int64_t age);
 /*
  * Closes the connections that have waited longest for a request, so that new ones can be accepted. If no connection
- * waits for a request, sets `room_wanted`, and closes those whose clients have done nothing for the longest time in a
+ * waits for a request, sets `room_wanted` and closes those whose clients have done nothing for the longest time in a
  * handshake, a request or a response. WebSockets and event streams are closed last, because their clients would
  * reconnect at once.
  */
