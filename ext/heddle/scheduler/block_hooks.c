@@ -12,10 +12,11 @@
  * Suspends the calling fiber. Returns true if it was woken, and false if the timeout (ns; < 0: none) has passed. With a
  * timeout of 0, the other ready fibers run once, and the result is false.
  */
-static bool park_for(heddle_loop *loop, int64_t timeout, bool blocked, heddle_spent part)
+static bool park_for(heddle_loop *loop, int64_t timeout, bool blocked, bool one_tick, heddle_spent part)
 {
     heddle_park park;
     heddle_park_enter(loop, &park);
+    park.one_tick = one_tick;
     park.blocked = blocked;
     heddle_park_waits_for(&park, part);
     if (timeout == 0)
@@ -176,7 +177,7 @@ static VALUE scheduler_block(int argc, VALUE *argv, VALUE self)
             park_for_mutex(loop, argv[0]);
         return Qtrue;
     }
-    return park_for(loop, timeout, true, HEDDLE_SPENT_LOCK) ? Qtrue : Qfalse;
+    return park_for(loop, timeout, true, false, HEDDLE_SPENT_LOCK) ? Qtrue : Qfalse;
 }
 
 /*
@@ -255,39 +256,24 @@ static VALUE scheduler_kernel_sleep(int argc, VALUE *argv, VALUE self)
     heddle_loop *loop = heddle_loop_get(self);
     int64_t timeout = heddle_parse_duration(argc == 1 ? argv[0] : Qnil);
     if (!heddle_early_unblock_consume_asleep(loop) && !sleep_without_switch(loop, timeout))
-        park_for(loop, timeout, true, sleep_part(loop, timeout));
+        park_for(loop, timeout, true, false, sleep_part(loop, timeout));
     return Qtrue;
 }
 
 /*
- * call-seq: park(timeout = nil) -> true or false
+ * call-seq: park(timeout = nil, one_tick = false) -> true or false
  *
  * Waits until #unpark is called for this fiber (returns true) or +timeout+ seconds have passed (returns false). An
- * earlier call of #unpark has no effect.
+ * earlier call of #unpark has no effect. With +one_tick+, if the loop does not run, also returns (true) after its first
+ * tick: it has run the ready fibers, and if none was ready then, it has waited for an event. The event's fibers run in
+ * the next tick.
  */
 static VALUE scheduler_park(int argc, VALUE *argv, VALUE self)
 {
-    rb_check_arity(argc, 0, 1);
-    int64_t timeout = heddle_parse_limit(argc == 1 ? argv[0] : Qnil);
-    return park_for(heddle_loop_get(self), timeout, false, HEDDLE_SPENT_LOCK) ? Qtrue : Qfalse;
-}
-
-/*
- * call-seq: tick(timeout) -> nil
- *
- * If the loop does not run, runs it for one tick: runs the ready fibers, and if none is ready then, waits until an
- * event occurs or +timeout+ seconds have passed. Fibers that the event has made ready run in the next tick.
- */
-static VALUE scheduler_tick(VALUE self, VALUE limit)
-{
-    int64_t timeout = heddle_parse_limit(limit);
-    heddle_park park;
-    heddle_park_enter(heddle_loop_get(self), &park);
-    park.one_tick = true;
-    if (timeout >= 0)
-        heddle_park_set_deadline(&park, heddle_deadline_after(timeout));
-    heddle_park_wait_and_leave(&park);
-    return Qnil;
+    rb_check_arity(argc, 0, 2);
+    int64_t timeout = heddle_parse_limit(argc ? argv[0] : Qnil);
+    bool one_tick = argc == 2 && RTEST(argv[1]);
+    return park_for(heddle_loop_get(self), timeout, false, one_tick, HEDDLE_SPENT_LOCK) ? Qtrue : Qfalse;
 }
 
 /*
@@ -300,7 +286,7 @@ static VALUE scheduler_yield(VALUE self)
 {
     heddle_loop *loop = heddle_loop_get(self);
     if (!heddle_must_wait_in_place(loop))
-        park_for(loop, 0, false, HEDDLE_SPENT_READY);
+        park_for(loop, 0, false, false, HEDDLE_SPENT_READY);
     return Qnil;
 }
 
@@ -311,6 +297,5 @@ void heddle_define_block_hooks(VALUE scheduler_class)
     rb_define_method(scheduler_class, "kernel_sleep", scheduler_kernel_sleep, -1);
     rb_define_method(scheduler_class, "yield", scheduler_yield, 0);
     rb_define_method(scheduler_class, "park", scheduler_park, -1);
-    rb_define_method(scheduler_class, "tick", scheduler_tick, 1);
     rb_define_method(scheduler_class, "unpark", scheduler_unpark, 1);
 }

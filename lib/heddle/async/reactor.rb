@@ -52,7 +52,7 @@ module Heddle
         return false unless children?
 
         @waiting = Fiber.current
-        @scheduler.tick(timeout)
+        @scheduler.park(timeout, true)
         @scheduler.yield
         true
       ensure

@@ -22,8 +22,7 @@ module Heddle
         # @return [String] 4 bytes
         # @raise [MalformedError]
         def ipv4_bytes(text)
-          raise MalformedError, "#{text.inspect} is not an IPv4 address such as 192.0.2.1" unless
-            text.is_a?(String) && IPV4.match?(text)
+          raise MalformedError, "#{text.inspect} is not an IPv4 address such as 192.0.2.1" unless text in IPV4
 
           text.split(".").map!(&:to_i).pack("C4")
         end
