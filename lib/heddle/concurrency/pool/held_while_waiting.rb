@@ -65,8 +65,7 @@ module Heddle
         # @param fiber [Fiber]
         # @return [String] file and line where the fiber waits
         def waits_at(fiber)
-          lines = Concurrency.backtrace(fiber)
-          line = lines.find { |one| !Concurrency.own_line?(one) && !one.start_with?("<internal:") }
+          line = Concurrency.backtrace(fiber).find { |one| !one.start_with?(Concurrency::OWN_PREFIX, "<internal:") }
           line ? line[/\A.*?:\d+/] : "an unknown place"
         end
 
