@@ -7,9 +7,10 @@ module Heddle
   module Arguments
     class << self
       # @param seconds [Object]
+      # @param name [String] the name of the argument, for the error message
       # @return [Numeric] the interval, which is finite and greater than 0
-      def interval(seconds)
-        length?(seconds) ? seconds : refuse("the interval", seconds, "a positive number of seconds")
+      def interval(seconds, name = "the interval")
+        length?(seconds) ? seconds : refuse(name, seconds, "a positive number of seconds")
       end
 
       # @param name [String] the name of the argument, for the error message

@@ -231,6 +231,25 @@ class DNSClientTest < Minitest::Test
     end
   end
 
+  def test_lookup_shares_answers_between_spellings_of_a_name
+    upstream do |client, asked|
+      names = %w[www.up.test WWW.up.test. www.UP.test]
+      found = names.flat_map { |name| client.lookup(name, :A).answers.map { |one| one.data.address } }
+
+      assert_equal ["192.0.2.1"] * 3, found
+      assert_equal [["www.up.test", :A, :udp]], asked
+    end
+  end
+
+  def test_options_with_a_wrong_value_raise
+    { timeout: -1, attempts: 0 }.each do |name, wrong|
+      [-> { DNS::Client.new("127.0.0.1", name => wrong) },
+       -> { Heddle::Net::Resolver.new(nameservers: [["127.0.0.1", 53]], name => wrong) }].each do |make|
+        assert_match(/\A#{name}: is #{wrong}, but must be /, assert_raises(ArgumentError, &make).message)
+      end
+    end
+  end
+
   def test_an_invalid_question_raises_with_its_name
     client = DNS::Client.new("127.0.0.1")
 
@@ -239,6 +258,9 @@ class DNSClientTest < Minitest::Test
     end.message)
     assert_match(/"a\.\.test" is not a domain name/, assert_raises(ArgumentError) do
       client.records("a..test", :A)
+    end.message)
+    assert_match(/"a\.\.test" is not a domain name/, assert_raises(ArgumentError) do
+      client.lookup("a..test", :A)
     end.message)
     assert_match(/"ns.test" is not an IP address/, assert_raises(ArgumentError) { DNS::Client.new("ns.test") }.message)
     %w[192.0.2.1:70000 192.0.2.1:0 [2001:db8::1]:65536].each do |address|

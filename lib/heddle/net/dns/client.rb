@@ -44,7 +44,6 @@ module Heddle
 
           @clock = clock || -> { MonotonicClock.now }
           nameservers = servers.map { |server| endpoint(server) } if servers.any?
-          Arguments.limit("timeout:", options[:timeout])
           @configuration = configuration ||
                            Resolver::Configuration.source(Resolver::RESOLV_CONF, nameservers, options)
           @cache = Cache.new(cache_size, @clock, min_ttl:, max_ttl:)
@@ -60,8 +59,7 @@ module Heddle
         # @raise [Resolver::ResolutionError] (a Socket::ResolutionError with EAI_AGAIN) when every server has failed or
         #   not responded
         def records(name, type)
-          name = Question.of(name, type).name
-          Codes.type_number(type)
+          name = normalize(name, type)
           MAX_ALIASES.times do
             message = lookup(name, type)
             aliases = type == :CNAME ? [] : message.aliases(name)
@@ -72,8 +70,6 @@ module Heddle
             name = target
           end
           []
-        rescue MalformedError => e
-          raise ArgumentError, e.message
         end
 
         # Returns the response to one question, from the cache or from a server. Does not follow aliases.
@@ -83,9 +79,10 @@ module Heddle
         # @param dnssec [Boolean] whether to request DNSSEC records, too (the DO bit)
         # @param checking_disabled [Boolean] whether to set the CD bit
         # @return [Message] a response with the RCODE NOERROR or NXDOMAIN
+        # @raise [ArgumentError] for an invalid type or name
         # @raise [Resolver::ResolutionError] when every server has failed or not responded
         def lookup(name, type, dnssec: false, checking_disabled: false)
-          key = [name, type, dnssec, checking_disabled]
+          key = [normalize(name, type), type, dnssec, checking_disabled]
           answer = cached(key) || @flights.share(key) { ask(key) }
           answer.is_a?(Message) ? answer : raise(answer.exception(answer.message))
         end
@@ -99,6 +96,14 @@ module Heddle
         def connections = @kept.size
 
         private
+
+        # @return [String] the name as in a {Question}
+        def normalize(name, type)
+          Codes.type_number(type)
+          Question.of(name, type).name
+        rescue MalformedError => e
+          raise ArgumentError, e.message
+        end
 
         # @return [Array(String, Integer or nil)] address and port; nil: the default port
         def endpoint(server)

@@ -98,8 +98,8 @@ module Heddle
           @servers = Array(nameservers).map { |address, port| server(address, port || PORT) }.freeze
           @search = search.map { |domain| domain.b.downcase.chomp(".").freeze }.reject(&:empty?).freeze
           @ndots = ndots
-          @timeout = timeout
-          @attempts = attempts
+          @timeout = Arguments.interval(timeout, "timeout:")
+          @attempts = Arguments.count("attempts:", attempts, 1)
           @rotate = rotate
           @use_vc = use_vc
           @no_aaaa = no_aaaa
