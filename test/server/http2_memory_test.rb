@@ -152,6 +152,31 @@ class Http2MemoryTest < Minitest::Test
   end
 
   # Streams end until each of the others may keep its 320 KiB.
+  # @return [Integer] bytes
+  def resident = File.read("/proc/self/statm").split[1].to_i * 4_096
+
+  def idle_client
+    client = H2Client.new(connect)
+    client.send_preface
+    client.send_frame("HEADERS es+eh 1 :method=GET :scheme=http :authority=a :path=/")
+    frame = client.read_frame until frame&.end_stream?
+    client
+  end
+
+  def test_idle_connections_keep_no_output_buffer
+    skip "freed memory counts here" if ENV["HEDDLE_SANITIZED"] || !File.exist?("/proc/self/statm")
+
+    body = ["a" * 60_000].freeze
+    serving(->(_) { [200, { "content-type" => "text/plain" }, body] }) do
+      warm = Array.new(20) { idle_client }
+      before = resident
+      clients = Array.new(200) { idle_client }
+
+      assert_operator (resident - before) / 200, :<, 80_000
+      [*warm, *clients].each(&:close)
+    end
+  end
+
   def test_event_streams_share_the_output_limit_of_a_connection
     app = counting(->(_env) { Heddle::EventStream.response(name) })
     serving(app, lint: false) do

@@ -2,7 +2,7 @@
 
 /*
  * The queued output of a connection: copied bytes, and references to frozen Strings. While a connection is idle, the
- * queue is empty. Sessions over HTTP/1.1, WebSockets included, then also free its memory (heddle_output_clear).
+ * queue is empty. The protocols then also free its memory (heddle_output_clear).
  */
 
 #include <ruby.h>

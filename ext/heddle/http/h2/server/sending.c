@@ -29,6 +29,8 @@ int heddle_h2_flush_queue(heddle_h2_server *server)
     int64_t timeout = heddle_engine_of_connection(connection)->write_timeout;
     size_t before = connection->output.size;
     int result = heddle_connection_flush(connection);
+    if (result == 0 && server->session->stream_count == 0)
+        heddle_output_clear(&connection->output); /* an idle connection keeps no output buffer */
     if (result == 0)
         server->write_deadline = INT64_MAX;
     else if (connection->output.size < before || server->write_deadline == INT64_MAX)

@@ -103,6 +103,8 @@ static void handle_deadline(heddle_connection *connection)
 static void handle_flushed(heddle_connection *connection)
 {
     heddle_h2_server *server = heddle_h2_server_of(connection);
+    if (server->session->stream_count == 0 && !connection->output.size)
+        heddle_output_clear(&connection->output);
     if (server->held_count) {
         heddle_h2_enter_session(server);
         heddle_h2_release_heads(server);
