@@ -138,8 +138,10 @@ class ClusterStopTest < Minitest::Test
       run do |env|
         next [200, { "x-worker" => $$.to_s }, []] if env["PATH_INFO"] == "/"
 
-        File.write($$.to_s, "")
-        CallingBack.hang
+        Fiber.blocking do # answers no other request between the two
+          File.write($$.to_s, "")
+          CallingBack.hang
+        end
       end
     RUBY
     serve("--stop-timeout", "0", workers: 1, reserves: 1)
