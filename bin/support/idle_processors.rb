@@ -7,10 +7,10 @@ require "etc"
 class IdleProcessors
   # Seconds over which it looks: tests wait and compute by turns.
   WINDOW = 1
-  # So much of a processor is enough for one test file more: files compute by turns, and wait for most of their time.
-  ENOUGH = 0.25
+  # So much of a processor is enough for one test file more: it computes for a third of its time.
+  ENOUGH = 0.5
   # With less than this there is one too many.
-  TOO_LITTLE = 0.05
+  TOO_LITTLE = 0.1
   NICE, IDLE, IOWAIT = 2, 4, 5
   private_constant :WINDOW, :ENOUGH, :TOO_LITTLE, :NICE, :IDLE, :IOWAIT
 

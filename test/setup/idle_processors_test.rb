@@ -26,28 +26,28 @@ class IdleProcessorsTest < Minitest::Test
     File.write(@stat.path, "cpu  9 #{@nice * ticks} 9 #{@idle * ticks} #{@waiting * ticks} 0 0\ncpu0 9 9 9 9 9 0 0\n")
   end
 
-  def test_one_more_file_runs_when_a_quarter_of_a_processor_idles_in_the_window
-    pass(seconds: 2, idle: 0.375, waiting: 0.125)
+  def test_one_more_file_runs_when_half_of_a_processor_idles_in_the_window
+    pass(seconds: 2, idle: 0.75, waiting: 0.25)
 
     assert_equal 1, @processors.change
-    pass(seconds: 2, idle: 0.4375)
+    pass(seconds: 2, idle: 0.875)
 
     assert_equal 0, @processors.change
   end
 
   def test_programs_of_a_lower_priority_count_as_idle_unless_the_tests_have_it_too
     equal = IdleProcessors.new(path: @stat.path, clock: -> { @now }, nice: 5)
-    pass(seconds: 2, idle: 0.25, nice: 0.25)
+    pass(seconds: 2, idle: 0.25, nice: 1)
 
     assert_equal 1, @processors.change
     assert_equal 0, equal.change
   end
 
   def test_one_file_less_runs_when_no_processor_idles
-    pass(seconds: 2, idle: 0.125)
+    pass(seconds: 2, idle: 0.25)
 
     assert_equal 0, @processors.change
-    pass(seconds: 2, idle: 0.0625)
+    pass(seconds: 2, idle: 0.125)
 
     assert_equal(-1, @processors.change)
   end
